@@ -1,0 +1,5 @@
+//! Declarative sandbox configs.
+
+mod mode;
+
+pub use mode::ExecutionMode;

@@ -1,0 +1,14 @@
+//! How an agent works with a sandbox.
+
+use serde::{Deserialize, Serialize};
+
+/// How an agent works with a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionMode {
+    /// One whole script, one final result.
+    #[default]
+    Plan,
+    /// One step after another in a session that keeps its variables.
+    Interactive,
+}

@@ -1,0 +1,172 @@
+//! What happens during a run, as it happens.
+
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{ExecutionId, Json};
+
+/// One thing that happened in one execution, in the order in which the host learned of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The execution it belongs to.
+    pub execution_id: ExecutionId,
+    /// Its place in that execution's stream, from 0.
+    pub seq: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The script, a child process or C code wrote to descriptor 1.
+    Stdout {
+        /// The text; bytes that are not UTF-8 are replaced by U+FFFD.
+        text: String,
+    },
+    /// The same for descriptor 2.
+    Stderr {
+        /// The text.
+        text: String,
+    },
+    /// `emit_log`, or something the harness has to say.
+    Log {
+        /// How loud.
+        level: LogLevel,
+        /// The text.
+        message: String,
+    },
+    /// `emit_intermediate`.
+    Intermediate {
+        /// What the script calls it.
+        label: String,
+        /// The partial result.
+        data: Json,
+    },
+    /// `emit_result`: the first one of a run.
+    FinalResult {
+        /// The result.
+        data: Json,
+    },
+    /// The script failed.
+    Error {
+        /// One line for a person or a model.
+        message: String,
+        /// The Python traceback, with the script's own lines.
+        traceback: Option<String>,
+    },
+    /// The script's last line has run, or it failed; nothing of it is left to wait for.
+    ScriptDone,
+}
+
+impl EventKind {
+    /// The event's name, as it stands in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stdout { .. } => "stdout",
+            Self::Stderr { .. } => "stderr",
+            Self::Log { .. } => "log",
+            Self::Intermediate { .. } => "intermediate",
+            Self::FinalResult { .. } => "final_result",
+            Self::Error { .. } => "error",
+            Self::ScriptDone => "script_done",
+        }
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", self.kind.name())?;
+        map.serialize_entry("execution_id", &self.execution_id)?;
+        map.serialize_entry("seq", &self.seq)?;
+        match &self.kind {
+            EventKind::Stdout { text } | EventKind::Stderr { text } => map.serialize_entry("text", text)?,
+            EventKind::Log { level, message } => {
+                map.serialize_entry("level", level)?;
+                map.serialize_entry("message", message)?;
+            }
+            EventKind::Intermediate { label, data } => {
+                map.serialize_entry("label", label)?;
+                map.serialize_entry("data", data)?;
+            }
+            EventKind::FinalResult { data } => map.serialize_entry("data", data)?,
+            EventKind::Error { message, traceback } => {
+                map.serialize_entry("message", message)?;
+                map.serialize_entry("traceback", traceback)?;
+            }
+            EventKind::ScriptDone => {}
+        }
+        map.end()
+    }
+}
+
+/// How loud a log line is. Names the guest invents are taken as `info`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum LogLevel {
+    /// For whoever debugs the script.
+    Debug,
+    /// The default.
+    Info,
+    /// Something to look at.
+    Warning,
+    /// Something went wrong.
+    Error,
+}
+
+impl LogLevel {
+    /// Reads a level as Python programs write it.
+    pub fn from_guest(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "debug" => Self::Debug,
+            "warning" | "warn" => Self::Warning,
+            "error" | "critical" | "fatal" => Self::Error,
+            _ => Self::Info,
+        }
+    }
+
+    /// The level's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_flat_json_object() {
+        let event = Event {
+            execution_id: ExecutionId::new("e1"),
+            seq: 4,
+            kind: EventKind::Intermediate { label: "p".into(), data: Json::parse("[1, 2]").unwrap() },
+        };
+        assert_eq!(
+            serde_json::to_string(&event).unwrap(),
+            r#"{"type":"intermediate","execution_id":"e1","seq":4,"label":"p","data":[1, 2]}"#
+        );
+    }
+
+    #[test]
+    fn an_invented_log_level_is_info() {
+        assert_eq!(LogLevel::from_guest("WARN"), LogLevel::Warning);
+        assert_eq!(LogLevel::from_guest("loud"), LogLevel::Info);
+    }
+}

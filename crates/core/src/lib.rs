@@ -1,0 +1,32 @@
+//! The words Belljar is made of, and the rules that can be checked without touching anything.
+//!
+//! Every other crate speaks in these types: a [`SandboxConfig`](config::SandboxConfig) describes an environment,
+//! an [`ExecutionRequest`] asks for one run in it, [`Event`]s tell what happens
+//! meanwhile, and an [`ExecutionResult`] with a [`Verdict`] says how it ended.
+//!
+//! ```text
+//!  config ──► request ──► wire (host → guest)
+//!                         wire (guest → host) ──► event ──► result + verdict
+//! ```
+//!
+//! Nothing here reads a file, a clock, the environment or a socket; `clippy.toml` beside this crate enforces it.
+
+pub mod config;
+mod event;
+mod ids;
+mod json;
+mod path;
+mod request;
+mod result;
+mod secret;
+mod verdict;
+pub mod wire;
+
+pub use event::{Event, EventKind, LogLevel};
+pub use ids::{CellId, ExecutionId};
+pub use json::Json;
+pub use path::{GuestPath, GuestPathError};
+pub use request::{ExecutionRequest, ScriptError};
+pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
+pub use secret::Secret;
+pub use verdict::Verdict;

@@ -1,0 +1,5 @@
+//! placeholder
+/// placeholder
+pub struct GuestPath;
+/// placeholder
+pub struct GuestPathError;

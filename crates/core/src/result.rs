@@ -1,0 +1,102 @@
+//! What is left when a run is over.
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{ExecutionId, Json, LogLevel, Verdict};
+
+/// The outcome of one execution, built by the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecutionResult {
+    /// The execution it is about.
+    pub execution_id: ExecutionId,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// What the script gave to `emit_result`.
+    pub final_data: Option<Json>,
+    /// Every `emit_intermediate`, in order; kept on failure too.
+    pub intermediates: Vec<Intermediate>,
+    /// Every `emit_log`, in order.
+    pub logs: Vec<LogLine>,
+    /// Everything written to descriptor 1.
+    pub stdout: String,
+    /// Everything written to descriptor 2.
+    pub stderr: String,
+    /// What went wrong, for a person or a model; absent on success.
+    pub error: Option<String>,
+    /// The Python traceback, when the script raised.
+    pub traceback: Option<String>,
+    /// Things about the sandbox that the caller should know: a tool that did not load, a preload that failed.
+    pub warnings: Vec<String>,
+    /// Bytes the guest sent: frames, stdout and stderr.
+    pub output_bytes: u64,
+    /// What the run cost.
+    pub usage: Usage,
+    /// The engine that ran it.
+    pub engine: String,
+}
+
+impl ExecutionResult {
+    /// Whether the script completed and gave its result.
+    pub fn success(&self) -> bool {
+        self.verdict.is_ok()
+    }
+}
+
+/// One `emit_intermediate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intermediate {
+    /// What the script calls it.
+    pub label: String,
+    /// The partial result.
+    pub data: Json,
+}
+
+/// One `emit_log`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// How loud.
+    pub level: LogLevel,
+    /// The text.
+    pub message: String,
+}
+
+/// What a run cost. A figure the engine cannot measure is absent, never guessed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// From request written to result built, in milliseconds.
+    pub wall_ms: f64,
+    /// Processor time of the whole process tree, in milliseconds.
+    pub cpu_ms: Option<f64>,
+    /// Largest memory charge of the whole process tree, in bytes.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Serialize for ExecutionResult {
+    /// One flat object; `verdict` is a plain word, with `exit_code`, `signal` or `denied` beside it where it has one.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("success", &self.success())?;
+        map.serialize_entry("execution_id", &self.execution_id)?;
+        map.serialize_entry("verdict", self.verdict.name())?;
+        match &self.verdict {
+            Verdict::Exited { code } => map.serialize_entry("exit_code", code)?,
+            Verdict::Signaled { signal } => map.serialize_entry("signal", signal)?,
+            Verdict::Denied { what } => map.serialize_entry("denied", what)?,
+            _ => {}
+        }
+        map.serialize_entry("final_data", &self.final_data)?;
+        map.serialize_entry("intermediates", &self.intermediates)?;
+        map.serialize_entry("logs", &self.logs)?;
+        map.serialize_entry("stdout", &self.stdout)?;
+        map.serialize_entry("stderr", &self.stderr)?;
+        map.serialize_entry("error", &self.error)?;
+        map.serialize_entry("traceback", &self.traceback)?;
+        map.serialize_entry("warnings", &self.warnings)?;
+        map.serialize_entry("duration_ms", &(self.usage.wall_ms.round() as u64))?;
+        map.serialize_entry("output_bytes", &self.output_bytes)?;
+        map.serialize_entry("usage", &self.usage)?;
+        map.serialize_entry("engine", &self.engine)?;
+        map.end()
+    }
+}
