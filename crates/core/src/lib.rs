@@ -1,6 +1,6 @@
 //! The words Belljar is made of, and the rules that can be checked without touching anything.
 //!
-//! Every other crate speaks in these types: a [`SandboxConfig`](config::SandboxConfig) describes an environment,
+//! Every other crate speaks in these types: a [`SandboxConfig`] describes an environment,
 //! an [`ExecutionRequest`] asks for one run in it, [`Event`]s tell what happens
 //! meanwhile, and an [`ExecutionResult`] with a [`Verdict`] says how it ended.
 //!
@@ -22,6 +22,7 @@ mod secret;
 mod verdict;
 pub mod wire;
 
+pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
 pub use event::{Event, EventKind, LogLevel};
 pub use ids::{CellId, ExecutionId};
 pub use json::Json;

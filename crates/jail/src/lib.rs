@@ -1,1 +1,32 @@
-//! placeholder
+//! Confines one Linux process.
+//!
+//! A [`JailSpec`] says what the process shall see; [`launch`] starts a helper, which builds the outer jail and becomes the
+//! program. For the native engine that program is a Python zygote, and the [`CellPlan`] it is handed says what
+//! must be done to every cell it clones from itself. [`cgroup`] bounds what a cell may use, [`probe`] tells
+//! what this machine allows.
+//!
+//! ```text
+//!  host process ── launch ──► helper ──► PID 1 = zygote ── cell library ──► cells
+//!   (any threads)             (helper/, single-threaded)      (sys/cell/)
+//! ```
+//!
+//! The crate is synchronous, knows nothing of tokio, and holds all of the workspace's unsafe code in one module, `sys`.
+//! It needs no executable of its own: a program that links it can be run again as the helper.
+
+#![cfg(target_os = "linux")]
+
+pub mod cgroup;
+mod helper;
+mod launch;
+mod plan;
+pub mod probe;
+mod seccomp;
+mod spec;
+#[expect(unsafe_code, reason = "the one place that talks to the kernel and to CPython by pointer")]
+mod sys;
+
+pub use launch::{LaunchError, Launched, launch, sealed_file, send};
+pub use plan::{CELL_LIBRARY, CellLimits, plan_cell};
+pub use seccomp::SeccompError;
+pub use spec::{Identity, JailSpec, RootEntry};
+pub use sys::cell::CellPlan;

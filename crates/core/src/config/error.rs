@@ -1,0 +1,104 @@
+//! Why a config was refused.
+
+use std::fmt::Debug;
+use std::ops::RangeInclusive;
+
+/// Why a config was refused. The caller who knows which file it came from says so around this.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A value that can be read but breaks a rule.
+    #[error("{field} = {value} is invalid: {rule}")]
+    Invalid {
+        /// The field, with its path: `resource_limits.memory_mb`.
+        field: String,
+        /// The value as it would be written in a document.
+        value: String,
+        /// The rule it breaks.
+        rule: String,
+    },
+    /// A key that means nothing here.
+    #[error("unknown key `{key}` at line {line}, column {column}: {hint}")]
+    UnknownKey {
+        /// The key, with its path.
+        key: String,
+        /// Its line, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+        /// What was probably meant.
+        hint: String,
+    },
+    /// A value of the wrong type or shape, or one that is missing.
+    #[error("`{key}` at line {line}, column {column}: {message}")]
+    BadValue {
+        /// The key, with its path.
+        key: String,
+        /// Its line, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// A document that is not TOML or JSON at all.
+    #[error("syntax error at line {line}, column {column}: {message}")]
+    Syntax {
+        /// What the parser met.
+        message: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+}
+
+impl ConfigError {
+    /// A value, written as a document would have it, that breaks a rule.
+    pub(super) fn invalid(field: impl Into<String>, value: impl Debug, rule: impl Into<String>) -> Self {
+        Self::Invalid { field: field.into(), value: format!("{value:?}"), rule: rule.into() }
+    }
+
+    /// The same error seen from one level up: `memory_mb` becomes `resource_limits.memory_mb`.
+    pub(super) fn within(self, parent: &str) -> Self {
+        match self {
+            Self::Invalid { field, value, rule } => {
+                Self::Invalid { field: format!("{parent}.{field}"), value, rule }
+            }
+            other => other,
+        }
+    }
+
+    /// Refuses a number outside `range`, saying why the range is what it is. Not-a-number is outside every range.
+    pub(super) fn unless_in<T: PartialOrd + Debug>(
+        range: RangeInclusive<T>,
+        field: &str,
+        value: T,
+        why: &str,
+    ) -> Result<(), Self> {
+        if range.contains(&value) {
+            return Ok(());
+        }
+        let rule = format!("must be from {:?} to {:?}, because {why}", range.start(), range.end());
+        Err(Self::invalid(field, value, rule))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_reads_as_one_sentence() {
+        let error = ConfigError::unless_in(4..=8, "pids_limit", 3, "of a reason").unwrap_err();
+        assert_eq!(
+            error.within("resource_limits").to_string(),
+            "resource_limits.pids_limit = 3 is invalid: must be from 4 to 8, because of a reason"
+        );
+    }
+
+    #[test]
+    fn not_a_number_is_outside_every_range() {
+        assert!(ConfigError::unless_in(0.0..=f64::INFINITY, "x", f64::NAN, "").is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! The rule: which Python is preferred. Pure, so that the order can be read and tested without a machine.
+
+use belljar_core::config::PythonVersion;
+
+use super::interpreter::{Interpreter, OLDEST, Version};
+
+/// What most wheels and most generated code are made for.
+const FAVOURITE: u8 = 11;
+
+/// How far a minor is from the favourite; less is better, the newer of two at the same distance comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    distance: u8,
+    older: bool,
+}
+
+impl Rank {
+    pub(super) const BEST: Self = Self {
+        distance: 0,
+        older: false,
+    };
+
+    pub(super) fn of_minor(minor: u8) -> Self {
+        Self {
+            distance: minor.abs_diff(FAVOURITE),
+            older: minor < FAVOURITE,
+        }
+    }
+
+    pub(super) fn of(interpreter: &Interpreter) -> Self {
+        Self::of_minor(interpreter.version.1)
+    }
+}
+
+pub(super) fn is_supported((major, minor, _): Version) -> bool {
+    major == OLDEST.0 && minor >= OLDEST.1
+}
+
+pub(super) fn matches(wanted: &PythonVersion, (major, minor, micro): Version) -> bool {
+    wanted.matches(major, minor, micro)
+}
+
+/// Whether a file named `python3.<minor>` can be what is wanted.
+pub(super) fn may_match(wanted: &PythonVersion, minor: u8) -> bool {
+    (0..=u8::MAX).any(|micro| wanted.matches(3, minor, micro))
+}
+
+/// The newest of those that match; the first among equals.
+pub(super) fn newest<'a>(wanted: &PythonVersion, found: &'a [Interpreter]) -> Option<&'a Interpreter> {
+    let matching = found
+        .iter()
+        .filter(|interpreter| matches(wanted, interpreter.version));
+    matching.reduce(|best, next| if next.version > best.version { next } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_eleven_comes_first_then_the_nearest_and_the_newer_of_two() {
+        let mut minors: Vec<u8> = (9..=15).collect();
+        minors.sort_by_key(|minor| Rank::of_minor(*minor));
+        assert_eq!(minors, [11, 12, 10, 13, 9, 14, 15]);
+        assert_eq!(Rank::of_minor(11), Rank::BEST);
+    }
+
+    #[test]
+    fn nothing_before_three_nine_is_supported() {
+        for (version, supported) in [
+            ((3, 8, 18), false),
+            ((3, 9, 0), true),
+            ((3, 14, 1), true),
+            ((2, 7, 18), false),
+        ] {
+            assert_eq!(is_supported(version), supported, "{version:?}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The search itself: candidates in the order of their promise, probed until the answer is certain.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use belljar_core::config::PythonVersion;
+
+use super::cache::Cache;
+use super::candidates::{Candidate, candidates, named, places};
+use super::choose::{Rank, is_supported, matches, may_match, newest};
+use super::error::{PythonError, Rejected};
+use super::interpreter::{Interpreter, OLDEST};
+use super::probe::probe;
+use super::search::Search;
+
+/// The interpreter for a config: the newest micro of the version it wants, else the nearest to 3.11.
+pub fn find(wanted: Option<&PythonVersion>, search: &Search) -> Result<Interpreter, PythonError> {
+    let mut survey = Survey::new(search);
+    let found = match (&search.explicit, wanted) {
+        (Some(explicit), _) => survey.explicit(explicit, wanted),
+        (None, Some(wanted)) => survey.strict(wanted),
+        (None, None) => survey.nearest(),
+    };
+    survey.cache.save();
+    if let Ok(interpreter) = &found {
+        tracing::debug!(executable = %interpreter.executable.display(), version = interpreter.dotted(), "chose python");
+    }
+    found
+}
+
+/// What one search has seen so far.
+struct Survey<'a> {
+    search: &'a Search,
+    cache: Cache,
+    found: Vec<Interpreter>,
+    executables: HashSet<PathBuf>,
+    rejected: Vec<Rejected>,
+}
+
+impl<'a> Survey<'a> {
+    fn new(search: &'a Search) -> Self {
+        let cache = Cache::open(search.cache.as_deref());
+        Self {
+            search,
+            cache,
+            found: Vec::new(),
+            executables: HashSet::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    fn explicit(&mut self, file: &Path, wanted: Option<&PythonVersion>) -> Result<Interpreter, PythonError> {
+        let unusable = |reason: String| PythonError::Unusable {
+            path: file.to_owned(),
+            reason,
+        };
+        let Some(path) = named(file, &self.search.path) else {
+            return Err(unusable("no such program".into()));
+        };
+        let interpreter = self.examine(&path).map_err(unusable)?;
+        match wanted {
+            Some(wanted) if !matches(wanted, interpreter.version) => Err(PythonError::Mismatch {
+                path: file.to_owned(),
+                version: interpreter.version,
+                wanted: wanted.clone(),
+            }),
+            _ => Ok(interpreter),
+        }
+    }
+
+    /// File names only decide what is probed first: before a version is called missing, everything is probed.
+    fn strict(&mut self, wanted: &PythonVersion) -> Result<Interpreter, PythonError> {
+        let all = candidates(&places(self.search));
+        let promising = |candidate: &Candidate| candidate.minor.is_none_or(|minor| may_match(wanted, minor));
+        let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(promising);
+        for group in [first, rest] {
+            for candidate in group {
+                self.add(&candidate);
+            }
+            if let Some(interpreter) = newest(wanted, &self.found) {
+                return Ok(interpreter.clone());
+            }
+        }
+        self.found.sort_by_key(|interpreter| Reverse(interpreter.version));
+        let found = self
+            .found
+            .drain(..)
+            .map(|interpreter| (interpreter.version, interpreter.executable));
+        Err(PythonError::VersionMissing {
+            wanted: wanted.clone(),
+            found: found.collect(),
+            rejected: std::mem::take(&mut self.rejected),
+        })
+    }
+
+    /// Stops as soon as no file left promises better than what is in hand.
+    fn nearest(&mut self) -> Result<Interpreter, PythonError> {
+        let places = places(self.search);
+        let mut all = candidates(&places);
+        // A name that promises nothing may be the best of all, but those that say so are asked first.
+        let promise = |candidate: &Candidate| candidate.minor.map_or(Rank::BEST, Rank::of_minor);
+        all.sort_by_key(|candidate| (promise(candidate), candidate.minor.is_none()));
+        for candidate in all {
+            let best = self.found.iter().map(Rank::of).min();
+            if best.is_some_and(|best| best <= promise(&candidate)) {
+                break;
+            }
+            self.add(&candidate);
+        }
+        let best = self.found.iter().min_by_key(|interpreter| Rank::of(interpreter));
+        best.cloned().ok_or_else(|| PythonError::NoneFound {
+            looked_in: places,
+            rejected: std::mem::take(&mut self.rejected),
+        })
+    }
+
+    fn add(&mut self, candidate: &Candidate) {
+        match self.examine(&candidate.path) {
+            Ok(interpreter) => {
+                if self.executables.insert(interpreter.executable.clone()) {
+                    self.found.push(interpreter);
+                }
+            }
+            Err(reason) => {
+                tracing::debug!(path = %candidate.path.display(), reason, "set a python aside");
+                self.rejected.push(Rejected {
+                    path: candidate.path.clone(),
+                    reason,
+                });
+            }
+        }
+    }
+
+    fn examine(&mut self, path: &Path) -> Result<Interpreter, String> {
+        let interpreter = match self.cache.get(path) {
+            Some(known) => known.clone(),
+            None => {
+                let learned = probe(path, self.search.probe_limit)?;
+                self.cache.put(path, &learned);
+                learned
+            }
+        };
+        if is_supported(interpreter.version) {
+            Ok(interpreter)
+        } else {
+            Err(format!(
+                "is python {}, older than {}.{}",
+                interpreter.dotted(),
+                OLDEST.0,
+                OLDEST.1
+            ))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a cell may use, counted by the kernel: memory, processor time, processes.
+//!
+//! Both generations of the interface are in the field, so both are here: `v1` (a tree per controller) and `v2` (one tree). The host
+//! makes a directory of its own in each tree, holds a lock on it while it lives, and one directory per cell below; a
+//! directory whose lock nobody holds was left by a host that died, and is swept by the next one.
+//!
+//! Cells join by themselves, by writing to files the host opened for them: as the only member of their thread group they
+//! are spared the lock that moving another process takes, which costs milliseconds.
+
+mod group;
+mod v1;
+mod v2;
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+pub use group::{CellCgroup, CgroupUsage};
+
+/// The controllers Belljar uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Controller {
+    /// Bounds memory, counts its peak and the kernel's kills.
+    Memory,
+    /// Bounds processor time.
+    Cpu,
+    /// Counts processor time.
+    CpuAccounting,
+    /// Bounds processes and threads.
+    Pids,
+}
+
+impl Controller {
+    const ALL: [Self; 4] = [Self::Memory, Self::Cpu, Self::CpuAccounting, Self::Pids];
+
+    /// The name the kernel has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::CpuAccounting => "cpuacct",
+            Self::Pids => "pids",
+        }
+    }
+}
+
+/// What one cell may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CgroupLimits {
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Bytes of memory and swap together; `None` for no limit on swap.
+    pub memory_and_swap_bytes: Option<u64>,
+    /// Cores, in fractions.
+    pub cpu_quota: f64,
+    /// Processes and threads.
+    pub pids: u64,
+}
+
+/// A cgroup operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {path}")]
+pub struct CgroupError {
+    action: &'static str,
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+impl CgroupError {
+    fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { action, path, source }
+    }
+}
+
+/// The cgroup trees this process may use; possibly none.
+#[derive(Debug)]
+pub struct Cgroups {
+    trees: Trees,
+    missing: Vec<(Controller, String)>,
+}
+
+#[derive(Debug)]
+enum Trees {
+    None,
+    V1(v1::Trees),
+    V2(v2::Tree),
+}
+
+/// The file system of a cgroup tree and this process's place in it.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Where cgroup file systems are mounted.
+    pub mount: PathBuf,
+    /// The text of `/proc/self/cgroup`.
+    pub membership: String,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Self {
+        Self {
+            mount: PathBuf::from("/sys/fs/cgroup"),
+            membership: fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+        }
+    }
+}
+
+impl Cgroups {
+    /// Takes what can be had, and remembers why the rest cannot.
+    pub fn detect(around: &Surroundings) -> Self {
+        if v2::is_mounted_at(&around.mount) {
+            return match v2::Tree::claim(around) {
+                Ok((tree, missing)) => Self { trees: Trees::V2(tree), missing },
+                Err(reason) => Self::none(&reason),
+            };
+        }
+        let (trees, missing) = v1::Trees::claim(around);
+        if trees.is_empty() {
+            Self { trees: Trees::None, missing }
+        } else {
+            Self { trees: Trees::V1(trees), missing }
+        }
+    }
+
+    /// A machine on which nothing is bounded by cgroups.
+    pub fn none(reason: &str) -> Self {
+        Self {
+            trees: Trees::None,
+            missing: Controller::ALL.map(|controller| (controller, reason.to_owned())).into(),
+        }
+    }
+
+    /// Why a controller cannot be used; `None` when it can.
+    pub fn why_missing(&self, controller: Controller) -> Option<&str> {
+        self.missing.iter().find(|(missing, _)| *missing == controller).map(|(_, reason)| reason.as_str())
+    }
+
+    /// Whether a controller can be used.
+    pub fn has(&self, controller: Controller) -> bool {
+        self.why_missing(controller).is_none()
+    }
+
+    /// Which interface is in use, for people.
+    pub fn version(&self) -> &'static str {
+        match self.trees {
+            Trees::None => "none",
+            Trees::V1(_) => "v1",
+            Trees::V2(_) => "v2",
+        }
+    }
+
+    /// Makes a cell's group and sets its limits.
+    pub fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
+        match &self.trees {
+            Trees::None => Ok(CellCgroup::default()),
+            Trees::V1(trees) => trees.create(name, limits),
+            Trees::V2(tree) => tree.create(name, limits),
+        }
+    }
+}
+
+/// This host's own directory in one tree, and the lock that says it is alive.
+#[derive(Debug)]
+struct Owned {
+    path: PathBuf,
+    _lock: OwnedFd,
+}
+
+const PREFIX: &str = "belljar-";
+
+impl Owned {
+    /// Makes it below `parent`, after sweeping what dead hosts left there.
+    fn claim(parent: &Path) -> io::Result<Self> {
+        sweep(parent);
+        for attempt in 0.. {
+            let path = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let lock = OwnedFd::from(fs::File::open(&path)?);
+                    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok(Self { path, _lock: lock });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("the loop returns")
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        remove_tree(&self.path);
+    }
+}
+
+/// Removes the directories of hosts that are gone. One with a process in it stays: the kernel refuses.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        let Some(directory) = ours.then(|| fs::File::open(&path).ok()).flatten() else {
+            continue;
+        };
+        if rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
+            remove_tree(&path);
+        }
+    }
+}
+
+/// Removes a group and the groups in it; the files in them are the kernel's and go by themselves.
+fn remove_tree(path: &Path) {
+    if let Ok(entries) = fs::read_dir(path) {
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+    let _ = fs::remove_dir(path);
+}

@@ -1,0 +1,156 @@
+//! The first generation: a tree per controller, mounted side by side.
+
+use std::path::{Path, PathBuf};
+
+use super::group::Reading;
+use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
+
+/// Our directory in each controller's tree.
+#[derive(Debug)]
+pub(super) struct Trees {
+    owned: Vec<(Controller, Owned)>,
+}
+
+impl Trees {
+    pub(super) fn claim(around: &Surroundings) -> (Self, Vec<(Controller, String)>) {
+        let (mut owned, mut missing) = (Vec::<(Controller, Owned)>::new(), Vec::new());
+        for controller in Controller::ALL {
+            match place_of(around, controller) {
+                None => missing
+                    .push((controller, format!("no cgroup tree has the {} controller", controller.name()))),
+                Some(place) => match Owned::claim(&place) {
+                    Ok(directory) => owned.push((controller, directory)),
+                    Err(error) => missing.push((controller, format!("{}: {error}", place.display()))),
+                },
+            }
+        }
+        (Self { owned }, missing)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.owned.is_empty()
+    }
+
+    pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
+        let mut group = CellCgroup::default();
+        for (controller, owned) in &self.owned {
+            let path = owned.path.join(name);
+            if let Err(error) = add(&mut group, *controller, &path, limits) {
+                let _ = group.remove();
+                return Err(error);
+            }
+        }
+        Ok(group)
+    }
+}
+
+fn add(
+    group: &mut CellCgroup,
+    controller: Controller,
+    path: &Path,
+    limits: &CgroupLimits,
+) -> Result<(), CgroupError> {
+    match controller {
+        Controller::Memory => {
+            group.add(path.into(), &[("memory.limit_in_bytes", limits.memory_bytes.to_string())])?;
+            let swap = path.join("memory.memsw.limit_in_bytes");
+            if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
+                std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
+            }
+            group.peak = Some(Reading::Number(path.join("memory.max_usage_in_bytes")));
+            group.oom = Some(Reading::Keyed(path.join("memory.oom_control"), "oom_kill"));
+        }
+        Controller::Cpu => {
+            const PERIOD_MICROS: f64 = 100_000.0;
+            // The kernel refuses slices under a millisecond.
+            let quota = (limits.cpu_quota * PERIOD_MICROS).max(1_000.0) as u64;
+            group.add(
+                path.into(),
+                &[
+                    ("cpu.cfs_period_us", (PERIOD_MICROS as u64).to_string()),
+                    ("cpu.cfs_quota_us", quota.to_string()),
+                ],
+            )?;
+        }
+        Controller::CpuAccounting => {
+            group.add(path.into(), &[])?;
+            group.cpu = Some(Reading::Nanoseconds(path.join("cpuacct.usage")));
+        }
+        Controller::Pids => {
+            group.add(path.into(), &[("pids.max", limits.pids.to_string())])?;
+            group.forks = Some(Reading::Keyed(path.join("pids.events"), "max"));
+        }
+    }
+    // `tasks` and not `cgroup.procs`: a process that moves only itself is spared the lock on all forks.
+    group.add_join_file(&path.join("tasks"))
+}
+
+/// Where this process is in a controller's tree: `/proc/self/cgroup` has lines like `4:memory:/some/where`.
+fn place_of(around: &Surroundings, controller: Controller) -> Option<PathBuf> {
+    around.membership.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, place) = rest.split_once(':')?;
+        if !controllers.split(',').any(|name| name == controller.name()) {
+            return None;
+        }
+        // Mounted under its own name, or under the joint name of controllers that share a tree.
+        [controller.name(), controllers].iter().find_map(|mounted| {
+            let root = around.mount.join(mounted);
+            let inside = root.join(place.trim_start_matches('/'));
+            // In a container the tree's root is our own group, and the path is the host's business.
+            [inside, root].into_iter().find(|path| path.is_dir())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::cgroup::Cgroups;
+
+    fn fake_machine() -> (tempfile::TempDir, Surroundings) {
+        let root = tempfile::tempdir().unwrap();
+        for controller in ["memory", "pids", "cpu", "cpuacct"] {
+            fs::create_dir_all(root.path().join(controller).join("user/me")).unwrap();
+        }
+        let membership =
+            "4:memory:/user/me\n3:pids:/user/me\n2:cpuacct:/user/me\n1:cpu:/user/me\n0::/\n".to_owned();
+        let around = Surroundings { mount: root.path().into(), membership };
+        (root, around)
+    }
+
+    #[test]
+    fn each_controller_is_found_where_this_process_is() {
+        let (root, around) = fake_machine();
+        let cgroups = Cgroups::detect(&around);
+        assert_eq!(cgroups.version(), "v1");
+        assert!(Controller::ALL.iter().all(|controller| cgroups.has(*controller)));
+        let ours: Vec<_> = fs::read_dir(root.path().join("memory/user/me")).unwrap().collect();
+        assert_eq!(ours.len(), 1);
+        drop(cgroups);
+        assert_eq!(fs::read_dir(root.path().join("memory/user/me")).unwrap().count(), 0, "left behind");
+    }
+
+    #[test]
+    fn a_controller_that_is_not_there_is_named_with_the_reason() {
+        let (_root, mut around) = fake_machine();
+        around.membership = around.membership.replace("3:pids:/user/me\n", "");
+        let cgroups = Cgroups::detect(&around);
+        assert!(cgroups.why_missing(Controller::Pids).unwrap().contains("pids"));
+        assert!(cgroups.has(Controller::Memory));
+    }
+
+    #[test]
+    fn directories_of_dead_hosts_are_swept_and_those_of_live_ones_are_not() {
+        let (root, around) = fake_machine();
+        let memory = root.path().join("memory/user/me");
+        fs::create_dir_all(memory.join("belljar-1-0/cell-7")).unwrap();
+        let alive = Cgroups::detect(&around);
+        assert!(!memory.join("belljar-1-0").exists(), "an orphan was left");
+        let second = Cgroups::detect(&around);
+        assert_eq!(fs::read_dir(&memory).unwrap().count(), 2, "a live host's directory was swept");
+        drop((alive, second));
+    }
+}

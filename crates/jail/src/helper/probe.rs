@@ -1,0 +1,118 @@
+//! Tries each protection for real, in a process made for it, because what a kernel has and what it lets us use differ.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+
+use serde::{Deserialize, Serialize};
+
+use super::root;
+use crate::spec::RootEntry;
+use crate::sys::kernel::{self, Forked};
+
+/// What was tried and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Probed {
+    /// The name of what was tried.
+    pub name: String,
+    /// What the kernel answered, when it refused.
+    pub refused: Option<String>,
+    /// The error's number, for the remedy.
+    pub errno: Option<i32>,
+}
+
+/// The helper's whole answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProbeAnswer {
+    /// One entry a trial.
+    pub trials: Vec<Probed>,
+    /// The Landlock version, 0 for none.
+    pub landlock: u32,
+}
+
+type Trial = (&'static str, fn() -> io::Result<()>);
+
+pub(super) fn probe_all() -> ProbeAnswer {
+    let trials: [Trial; 10] = [
+        ("user_namespace", own_namespace),
+        ("mount_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWNS))),
+        ("pid_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWPID))),
+        ("ipc_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWIPC))),
+        ("uts_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWUTS))),
+        ("network_namespace", || {
+            own_namespace()?;
+            kernel::leave_namespaces(kernel::CLONE_NEWNET)?;
+            kernel::raise_loopback()
+        }),
+        ("private_root", private_root),
+        ("capabilities", || own_namespace().and_then(|()| kernel::keep_only_capabilities(&[]))),
+        ("no_new_privs", kernel::forbid_new_privileges),
+        ("seccomp", || {
+            kernel::forbid_new_privileges()?;
+            // BPF_RET | BPF_K, SECCOMP_RET_ALLOW: the smallest filter there is.
+            kernel::install_filter(&[0x06, 0, 0, 0, 0, 0, 0xff, 0x7f])
+        }),
+    ];
+    ProbeAnswer {
+        trials: trials
+            .into_iter()
+            .map(|(name, trial)| match in_a_process_of_its_own(trial) {
+                Ok(()) => Probed { name: name.into(), refused: None, errno: None },
+                Err(error) => Probed {
+                    name: name.into(),
+                    refused: Some(error.to_string()),
+                    errno: error.raw_os_error(),
+                },
+            })
+            .collect(),
+        landlock: kernel::landlock_version(),
+    }
+}
+
+fn own_namespace() -> io::Result<()> {
+    super::identity::become_namespace_root().map_err(|failed| failed.error)
+}
+
+/// The whole of what the outer jail does to the file system, on a small scale.
+fn private_root() -> io::Result<()> {
+    own_namespace()?;
+    kernel::leave_namespaces(kernel::CLONE_NEWNS | kernel::CLONE_NEWPID)?;
+    in_a_process_of_its_own(|| {
+        let entries =
+            [RootEntry::Device { path: "/dev/null".into() }, RootEntry::Proc { path: "/proc".into() }];
+        root::build_and_enter(&entries).map_err(|failed| with_context(&failed.error, &failed.step))
+    })
+}
+
+/// Keeps the number, so that the reason can be told from it, unless there is none.
+fn with_context(error: &io::Error, step: &str) -> io::Error {
+    error
+        .raw_os_error()
+        .map_or_else(|| io::Error::other(format!("{step}: {error}")), io::Error::from_raw_os_error)
+}
+
+fn in_a_process_of_its_own(trial: fn() -> io::Result<()>) -> io::Result<()> {
+    let (mut ours, theirs) = UnixStream::pair()?;
+    match kernel::fork_here()? {
+        Forked::Child => {
+            drop(ours);
+            let number = match trial() {
+                Ok(()) => 0,
+                Err(error) => error.raw_os_error().unwrap_or(-1),
+            };
+            let _ = io::Write::write_all(&mut &theirs, &number.to_le_bytes());
+            kernel::exit_now(0)
+        }
+        Forked::Parent { .. } => {
+            drop(theirs);
+            let mut number = [0; 4];
+            let answered = ours.read_exact(&mut number);
+            let _ = kernel::wait_any();
+            answered?;
+            match i32::from_le_bytes(number) {
+                0 => Ok(()),
+                -1 => Err(io::Error::other("failed")),
+                errno => Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+    }
+}

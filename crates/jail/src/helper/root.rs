@@ -1,0 +1,113 @@
+//! The guest's root file system: an empty tmpfs, filled from the spec, then read-only.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::{Named, Step};
+use crate::spec::RootEntry;
+use crate::sys::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
+
+/// Any directory that every system has will do: what is mounted over it is seen in this mount namespace only.
+const STAGING: &str = "/tmp";
+
+/// Builds the root and makes it *the* root. Afterwards the host's files are not hidden but absent.
+pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
+    kernel::mount_at("none", "/", "none", kernel::MS_REC | kernel::MS_PRIVATE, "")
+        .step(|| "make mounts private".into())?;
+    // Opened before the staging place is covered, because a source may be below it.
+    let sources = entries
+        .iter()
+        .map(|entry| match source_of(entry) {
+            Some(path) => {
+                let path = text(path)?;
+                kernel::open_place(path).map(Some).step(|| format!("open {path}"))
+            }
+            None => Ok(None),
+        })
+        .collect::<Step<Vec<Option<OwnedFd>>>>()?;
+    kernel::mount_at("tmpfs", STAGING, "tmpfs", kernel::MS_NOSUID | kernel::MS_NODEV, "mode=0755,size=64m")
+        .step(|| format!("mount a tmpfs on {STAGING}"))?;
+    for (entry, source) in entries.iter().zip(&sources) {
+        place(entry, source.as_ref())?;
+    }
+    let root = kernel::open_place(STAGING).step(|| format!("open {STAGING}"))?;
+    kernel::enter_place(root.as_raw_fd()).step(|| "enter the new root".into())?;
+    kernel::pivot_here().step(|| "make the new root the root".into())?;
+    std::env::set_current_dir("/").step(|| "enter the new root".into())?;
+    kernel::add_mount_attributes("/", MOUNT_ATTR_RDONLY, false).step(|| "make the root read-only".into())
+}
+
+fn source_of(entry: &RootEntry) -> Option<&Path> {
+    match entry {
+        RootEntry::Bind { source, .. } => Some(source),
+        RootEntry::Device { path } => Some(path),
+        _ => None,
+    }
+}
+
+fn place(entry: &RootEntry, source: Option<&OwnedFd>) -> Step<()> {
+    match entry {
+        RootEntry::Directory { path } => {
+            let at = staged(path);
+            fs::create_dir_all(&at).step(|| format!("make {}", path.display()))
+        }
+        RootEntry::File { path, contents } => {
+            let at = staged(path);
+            with_parent(&at)
+                .and_then(|()| fs::write(&at, contents))
+                .step(|| format!("write {}", path.display()))
+        }
+        RootEntry::Symlink { path, target } => {
+            let at = staged(path);
+            with_parent(&at).and_then(|()| symlink(target, &at)).step(|| format!("link {}", path.display()))
+        }
+        RootEntry::Bind { source: from, target, writable } => {
+            let read_only = if *writable { 0 } else { MOUNT_ATTR_RDONLY };
+            bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | read_only)
+                .step(|| format!("mount {} on {}", from.display(), target.display()))
+        }
+        RootEntry::Device { path } => bind(source, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
+            .step(|| format!("mount the device {}", path.display())),
+        RootEntry::Proc { path } => {
+            let at = staged(path);
+            fs::create_dir_all(&at)
+                .and_then(|()| {
+                    let flags = kernel::MS_NOSUID | kernel::MS_NODEV | kernel::MS_NOEXEC;
+                    kernel::mount_at("proc", &at.to_string_lossy(), "proc", flags, "")
+                })
+                .step(|| format!("mount proc on {}", path.display()))
+        }
+    }
+}
+
+fn bind(source: Option<&OwnedFd>, target: &Path, attributes: u64) -> io::Result<()> {
+    let source = source.expect("every bind's source was opened above");
+    let at = staged(target);
+    with_parent(&at)?;
+    let from = format!("/proc/self/fd/{}", source.as_raw_fd());
+    if fs::metadata(&from)?.is_dir() {
+        fs::create_dir_all(&at)?;
+    } else if !at.exists() {
+        File::create(&at)?;
+    }
+    let at = at.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+    kernel::mount_at(&from, at, "none", kernel::MS_BIND | kernel::MS_REC, "")?;
+    kernel::add_mount_attributes(at, attributes, true)
+}
+
+fn staged(path: &Path) -> PathBuf {
+    Path::new(STAGING).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn with_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+fn text(path: &Path) -> Step<&str> {
+    path.to_str()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"))
+        .step(|| format!("open {}", path.display()))
+}

@@ -1,0 +1,115 @@
+//! The host's side of the jail: starts the helper and hands it the spec.
+
+use std::io::{self, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::MemfdFlags;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg,
+    socketpair,
+};
+
+use crate::helper::{ASK_JAIL, ASK_PROBE, ProbeAnswer};
+use crate::spec::JailSpec;
+use crate::sys::entry::{HELPER_NAME, is_linked};
+
+/// A jail that could not be started. What goes wrong *inside* the helper comes as a message on the control socket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The helper did not start.
+    #[error("cannot start the jail helper {path}")]
+    Helper {
+        /// What was run.
+        path: PathBuf,
+        /// Why it did not.
+        #[source]
+        source: io::Error,
+    },
+    /// The helper could not be told what to do.
+    #[error("cannot hand the jail helper its spec")]
+    Handover(#[source] io::Error),
+    /// The helper went away without an answer.
+    #[error("the jail helper gave no answer")]
+    NoAnswer(#[source] io::Error),
+}
+
+/// A jail being built. Dropping the control socket ends it, whatever state it is in.
+#[derive(Debug)]
+pub struct Launched {
+    /// Messages to and from the helper, then to and from the program in the jail, which finds it at descriptor 0.
+    pub control: OwnedFd,
+    /// The helper: lives as long as the jail.
+    pub helper: Child,
+}
+
+/// The program that becomes the helper: this very one, under another name.
+fn helper_program() -> PathBuf {
+    assert!(is_linked(), "the helper's entry point is part of this program");
+    PathBuf::from("/proc/self/exe")
+}
+
+/// Starts a jail. `passed_on` are found by its program from descriptor 3 on; its standard error is a pipe of the helper's.
+pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
+    let spec = serde_json::to_vec(spec).expect("a spec is plain data");
+    let file = sealed_file("belljar-spec", &spec).map_err(LaunchError::Handover)?;
+    let launched = start(Stdio::piped())?;
+    let mut descriptors = vec![file.as_fd()];
+    descriptors.extend_from_slice(passed_on);
+    send(&launched.control, ASK_JAIL, &descriptors).map_err(LaunchError::Handover)?;
+    Ok(launched)
+}
+
+/// Asks a helper what this kernel lets it do.
+pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
+    let mut launched = start(Stdio::null())?;
+    send(&launched.control, ASK_PROBE, &[]).map_err(LaunchError::Handover)?;
+    let mut answer = vec![0; 16 * 1024];
+    let read = rustix::io::read(&launched.control, &mut answer[..])
+        .map_err(|error| LaunchError::NoAnswer(error.into()))?;
+    let _ = launched.helper.wait();
+    serde_json::from_slice(&answer[..read]).map_err(|error| LaunchError::NoAnswer(io::Error::other(error)))
+}
+
+fn start(stderr: Stdio) -> Result<Launched, LaunchError> {
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| LaunchError::Handover(error.into()))?;
+    let path = helper_program();
+    let helper = Command::new(&path)
+        .arg0(HELPER_NAME)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .process_group(0)
+        .spawn()
+        .map_err(|source| LaunchError::Helper { path, source })?;
+    Ok(Launched { control: ours, helper })
+}
+
+/// A file in memory with these contents, for a process that cannot open ours.
+pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
+    let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(fd);
+    file.write_all(contents)?;
+    Ok(file.into())
+}
+
+/// Sends one message with descriptors.
+pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(32))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        assert!(
+            ancillary.push(SendAncillaryMessage::ScmRights(descriptors)),
+            "at most 32 descriptors a message"
+        );
+    }
+    sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! From limits to the plan that every cell of a template is made by.
+
+use crate::seccomp::{SeccompError, cell_filters};
+use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
+use crate::sys::kernel;
+
+/// The shared object that the zygote loads as the Python module `belljar_cell`.
+pub const CELL_LIBRARY: &[u8] = cell::LIBRARY;
+
+/// What a cell may have, as far as the cell itself sets it. Cgroups are the host's side.
+#[derive(Debug, Clone)]
+pub struct CellLimits {
+    /// Size of `/workspace`.
+    pub scratch_bytes: u64,
+    /// Size of `/tmp` and of `/dev/shm`, each.
+    pub temporary_bytes: u64,
+    /// Files and directories each of them may hold.
+    pub inodes: u64,
+    /// Open descriptors per process.
+    pub open_files: u64,
+    /// Processes and threads, where no cgroup counts them.
+    pub processes: Option<u64>,
+    /// Address space per process, where no cgroup bounds memory.
+    pub address_space: Option<u64>,
+    /// Writable places besides the three above.
+    pub writable: Vec<String>,
+    /// The Landlock version to use, 0 for none.
+    pub landlock: u32,
+}
+
+/// The id a guest has inside its cell.
+const GUEST_ID: u32 = 1000;
+
+/// Plans the cells of a template.
+pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
+    let scratch = kernel::MS_NOSUID | kernel::MS_NODEV;
+    let tmpfs = |target: &str, bytes: u64, mode: &str| PlannedMount {
+        kind: "tmpfs".into(),
+        target: target.into(),
+        flags: scratch,
+        options: format!(
+            "size={bytes},nr_inodes={},mode={mode},uid={GUEST_ID},gid={GUEST_ID}",
+            limits.inodes
+        ),
+    };
+    let mut rlimits = vec![
+        PlannedLimit { resource: kernel::RLIMIT_CORE, value: 0 },
+        PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files },
+        PlannedLimit { resource: kernel::RLIMIT_MSGQUEUE, value: 0 },
+    ];
+    rlimits.extend(limits.processes.map(|value| PlannedLimit { resource: kernel::RLIMIT_NPROC, value }));
+    rlimits.extend(limits.address_space.map(|value| PlannedLimit { resource: kernel::RLIMIT_AS, value }));
+    let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
+    writable.extend(limits.writable.iter().cloned());
+    Ok(CellPlan {
+        guest_id: GUEST_ID,
+        mounts: vec![
+            tmpfs("/workspace", limits.scratch_bytes, "0755"),
+            tmpfs("/tmp", limits.temporary_bytes, "1777"),
+            tmpfs("/dev/shm", limits.temporary_bytes, "1777"),
+            PlannedMount {
+                kind: "proc".into(),
+                target: "/proc".into(),
+                flags: scratch | kernel::MS_NOEXEC,
+                options: String::new(),
+            },
+        ],
+        rlimits,
+        writable,
+        landlock: limits.landlock,
+        filters: cell_filters()?,
+    })
+}

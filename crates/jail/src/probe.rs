@@ -1,0 +1,174 @@
+//! What this machine lets us enforce, tried for real.
+
+use std::fs;
+
+use crate::cgroup::{Cgroups, Controller};
+use crate::helper::Probed;
+use crate::launch::{LaunchError, ask_probe};
+
+/// One protection as it stands on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protection {
+    /// Its name, as configs write it in `require`.
+    pub name: &'static str,
+    /// What it does for the user, in a few words.
+    pub purpose: &'static str,
+    /// How it stands.
+    pub state: State,
+}
+
+/// How a protection stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// In force.
+    Active {
+        /// A detail worth knowing.
+        detail: String,
+    },
+    /// Replaced by something weaker.
+    Degraded {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// Not there.
+    Missing {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+}
+
+impl State {
+    /// Whether it is in force.
+    pub fn is_active(&self) -> bool {
+        matches!(self, Self::Active { .. })
+    }
+}
+
+/// Everything found out about this machine.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Every protection, those a cell cannot do without first.
+    pub protections: Vec<Protection>,
+    /// The Landlock version, 0 for none.
+    pub landlock: u32,
+}
+
+impl Survey {
+    /// A protection by its name.
+    pub fn protection(&self, name: &str) -> Option<&Protection> {
+        self.protections.iter().find(|protection| protection.name == name)
+    }
+
+    /// The protections without which no cell can be made, and which are not there.
+    pub fn obstacles(&self) -> impl Iterator<Item = &Protection> {
+        self.protections
+            .iter()
+            .filter(|protection| INDISPENSABLE.contains(&protection.name) && !protection.state.is_active())
+    }
+}
+
+const INDISPENSABLE: [&str; 9] = [
+    "user_namespace",
+    "mount_namespace",
+    "pid_namespace",
+    "ipc_namespace",
+    "uts_namespace",
+    "network_namespace",
+    "private_root",
+    "capabilities",
+    "no_new_privs",
+];
+
+/// Tries everything. Takes a few milliseconds.
+pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
+    let answer = ask_probe()?;
+    let mut protections: Vec<Protection> = answer.trials.iter().filter_map(of_trial).collect();
+    protections.push(landlock(answer.landlock));
+    protections.extend([
+        cgroup(
+            cgroups,
+            Controller::Memory,
+            "cgroup_memory",
+            "a memory limit that counts the whole process tree",
+        ),
+        cgroup(cgroups, Controller::Cpu, "cgroup_cpu", "a share of the processor"),
+        cgroup(cgroups, Controller::Pids, "cgroup_pids", "a bound on processes and threads"),
+    ]);
+    Ok(Survey { protections, landlock: answer.landlock })
+}
+
+fn of_trial(trial: &Probed) -> Option<Protection> {
+    let (name, purpose) = match trial.name.as_str() {
+        "user_namespace" => ("user_namespace", "guests have no rights outside their cell"),
+        "mount_namespace" => ("mount_namespace", "a cell has its own file system view"),
+        "pid_namespace" => ("pid_namespace", "a cell sees, and dies with, only its own processes"),
+        "ipc_namespace" => ("ipc_namespace", "no shared memory or queues between cells"),
+        "uts_namespace" => ("uts_namespace", "the host's name stays its own"),
+        "network_namespace" => ("network_namespace", "no network but what the config allows"),
+        "private_root" => ("private_root", "the host's files are absent, not hidden"),
+        "capabilities" => ("capabilities", "every capability is given up"),
+        "no_new_privs" => ("no_new_privs", "no program can raise its rights"),
+        "seccomp" => ("seccomp", "dangerous system calls are refused"),
+        _ => return None,
+    };
+    let state = match &trial.refused {
+        None => State::Active { detail: String::new() },
+        Some(reason) => State::Missing { reason: reason.clone(), remedy: remedy(name, trial.errno) },
+    };
+    Some(Protection { name, purpose, state })
+}
+
+/// The usual cause of a refusal, and what ends it.
+fn remedy(name: &str, errno: Option<i32>) -> String {
+    let sysctl = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    if sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
+        return "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, \
+                or give this program a profile that allows `userns`"
+            .into();
+    }
+    if sysctl("/proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") {
+        return "user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1".into();
+    }
+    if sysctl("/proc/sys/user/max_user_namespaces").as_deref() == Some("0") {
+        return "user namespaces are switched off: sysctl -w user.max_user_namespaces=15000".into();
+    }
+    const EPERM: i32 = 1;
+    match (name, errno) {
+        (_, Some(EPERM)) => "a container's seccomp profile or masked /proc is in the way: run with \
+                             --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or outside the container"
+            .into(),
+        _ => "the kernel was built without it, or is older than 5.12".into(),
+    }
+}
+
+fn landlock(version: u32) -> Protection {
+    let state = match version {
+        0 => State::Missing {
+            reason: "the kernel has no Landlock".into(),
+            remedy: "add `landlock` to the kernel's `lsm=` boot parameter (5.13 and later)".into(),
+        },
+        version => State::Active { detail: format!("ABI {version}") },
+    };
+    Protection { name: "landlock", purpose: "a second lock on the file system", state }
+}
+
+fn cgroup(
+    cgroups: &Cgroups,
+    controller: Controller,
+    name: &'static str,
+    purpose: &'static str,
+) -> Protection {
+    let state = match cgroups.why_missing(controller) {
+        None => State::Active { detail: format!("cgroup {}", cgroups.version()) },
+        Some(reason) => State::Degraded {
+            reason: format!("{reason}; resource limits per process stand in for it"),
+            remedy: "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes …"
+                .into(),
+        },
+    };
+    Protection { name, purpose, state }
+}

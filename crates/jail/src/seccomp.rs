@@ -1,0 +1,231 @@
+//! What a cell may not ask of the kernel.
+//!
+//! A list of refusals rather than of permissions: honest Python code, its C extensions and the programs they start use a wide and
+//! growing set of calls, and what makes these safe is the namespaces and ids around them. Refused is what reaches past those: ways to
+//! new namespaces and mounts, other processes' memory, kernel facilities that have been a way out before, and the clock.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
+
+/// The kernel's numbers for the calls named here, from the headers of both architectures.
+mod number;
+
+use number as nr;
+
+/// A filter could not be built: only on an architecture Belljar does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot build the seccomp filter")]
+pub struct SeccompError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// Calls answered with "operation not permitted".
+const REFUSED: &[i64] = &[
+    // Namespaces, mounts and roots.
+    nr::UNSHARE,
+    nr::SETNS,
+    nr::MOUNT,
+    nr::UMOUNT2,
+    nr::PIVOT_ROOT,
+    nr::CHROOT,
+    nr::MOVE_MOUNT,
+    nr::OPEN_TREE,
+    nr::FSOPEN,
+    nr::FSCONFIG,
+    nr::FSMOUNT,
+    nr::FSPICK,
+    nr::MOUNT_SETATTR,
+    nr::SWAPON,
+    nr::SWAPOFF,
+    nr::QUOTACTL,
+    nr::QUOTACTL_FD,
+    // Other processes' memory and descriptors.
+    nr::PTRACE,
+    nr::PROCESS_VM_READV,
+    nr::PROCESS_VM_WRITEV,
+    nr::PROCESS_MADVISE,
+    nr::KCMP,
+    nr::PIDFD_GETFD,
+    // Kernel facilities with a past.
+    nr::BPF,
+    nr::PERF_EVENT_OPEN,
+    nr::KEYCTL,
+    nr::ADD_KEY,
+    nr::REQUEST_KEY,
+    nr::USERFAULTFD,
+    nr::NAME_TO_HANDLE_AT,
+    nr::OPEN_BY_HANDLE_AT,
+    nr::FANOTIFY_INIT,
+    nr::LOOKUP_DCOOKIE,
+    nr::SYSLOG,
+    nr::ACCT,
+    nr::VHANGUP,
+    nr::NFSSERVCTL,
+    // The machine itself.
+    nr::REBOOT,
+    nr::KEXEC_LOAD,
+    nr::KEXEC_FILE_LOAD,
+    nr::INIT_MODULE,
+    nr::FINIT_MODULE,
+    nr::DELETE_MODULE,
+    nr::SETTIMEOFDAY,
+    nr::CLOCK_SETTIME,
+    nr::CLOCK_ADJTIME,
+    nr::ADJTIMEX,
+    nr::SETHOSTNAME,
+    nr::SETDOMAINNAME,
+    nr::PERSONALITY,
+    // NUMA games that slow everybody down.
+    nr::MBIND,
+    nr::MIGRATE_PAGES,
+    nr::MOVE_PAGES,
+    nr::SET_MEMPOLICY,
+    // Only an old architecture has these.
+    #[cfg(target_arch = "x86_64")]
+    nr::IOPL,
+    #[cfg(target_arch = "x86_64")]
+    nr::IOPERM,
+    #[cfg(target_arch = "x86_64")]
+    nr::MODIFY_LDT,
+    #[cfg(target_arch = "x86_64")]
+    nr::CREATE_MODULE,
+    #[cfg(target_arch = "x86_64")]
+    nr::USTAT,
+];
+
+/// Calls answered with "no such call", because their users then fall back to an older way that can be judged.
+const ABSENT: &[i64] = &[
+    // Its flags are behind a pointer, where a filter cannot look; glibc falls back to `clone`.
+    nr::CLONE3,
+    nr::IO_URING_SETUP,
+    nr::IO_URING_ENTER,
+    nr::IO_URING_REGISTER,
+    nr::MEMFD_SECRET,
+    nr::LANDLOCK_CREATE_RULESET,
+    nr::LANDLOCK_ADD_RULE,
+    nr::LANDLOCK_RESTRICT_SELF,
+];
+
+/// The filters of a cell, in the kernel's own layout, to be installed in this order.
+pub(crate) fn cell_filters() -> Result<Vec<Vec<u8>>, SeccompError> {
+    let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+    refused.extend(conditional()?);
+    Ok(vec![bytes(compile(absent, ENOSYS)?), bytes(compile(refused, EPERM)?)])
+}
+
+/// Calls that are fine but for certain arguments.
+fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
+    const NAMESPACES: u64 = 0x7e02_0080; // every CLONE_NEW*, NEWTIME included
+    const AF_UNIX: u64 = 1;
+    const AF_INET: u64 = 2;
+    const AF_INET6: u64 = 10;
+    const SOCK_RAW: u64 = 3;
+    const SOCK_TYPE: u64 = 0xf;
+    const TIOCSTI: u64 = 0x5412;
+    const TIOCLINUX: u64 = 0x541c;
+    let equal = |argument, value| condition(argument, SeccompCmpOp::Eq, value);
+    let other = |argument, value| condition(argument, SeccompCmpOp::Ne, value);
+    let mut clone_rules = Vec::new();
+    for bit in (0..32).map(|bit| 1u64 << bit).filter(|bit| NAMESPACES & bit != 0) {
+        clone_rules.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+    }
+    Ok(BTreeMap::from([
+        (nr::CLONE, clone_rules),
+        (
+            nr::SOCKET,
+            vec![
+                rule(vec![other(0, AF_UNIX)?, other(0, AF_INET)?, other(0, AF_INET6)?])?,
+                rule(vec![condition(1, SeccompCmpOp::MaskedEq(SOCK_TYPE), SOCK_RAW)?])?,
+            ],
+        ),
+        // Typing into somebody's terminal.
+        (nr::IOCTL, vec![rule(vec![equal(1, TIOCSTI)?])?, rule(vec![equal(1, TIOCLINUX)?])?]),
+        // Another process's limits, the cell's PID 1 among them.
+        (nr::PRLIMIT64, vec![rule(vec![other(0, 0)?])?]),
+    ]))
+}
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, SeccompError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(fail)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SeccompError> {
+    SeccompRule::new(conditions).map_err(fail)
+}
+
+fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: u32) -> Result<BpfProgram, SeccompError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(fail)?;
+    let mut program: BpfProgram =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno), arch)
+            .and_then(TryInto::try_into)
+            .map_err(fail)?;
+    if cfg!(target_arch = "x86_64") {
+        refuse_x32(&mut program);
+    }
+    Ok(program)
+}
+
+/// The x32 calls come under the same architecture with one bit set in the number, past every rule above.
+fn refuse_x32(program: &mut BpfProgram) {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const KILL_PROCESS: u32 = 0x8000_0000;
+    const X32_BIT: u32 = 0x4000_0000;
+    let instruction = |code, jt, jf, k| seccompiler::sock_filter { code, jt, jf, k };
+    program.splice(
+        0..0,
+        [
+            instruction(LOAD_WORD, 0, 0, 0),
+            instruction(JUMP_IF_GREATER_OR_EQUAL, 0, 1, X32_BIT),
+            instruction(RETURN, 0, 0, KILL_PROCESS),
+        ],
+    );
+}
+
+fn bytes(program: BpfProgram) -> Vec<u8> {
+    program
+        .iter()
+        .flat_map(|instruction| {
+            let [code_low, code_high] = instruction.code.to_ne_bytes();
+            let [a, b, c, d] = instruction.k.to_ne_bytes();
+            [code_low, code_high, instruction.jt, instruction.jf, a, b, c, d]
+        })
+        .collect()
+}
+
+fn fail(error: impl std::error::Error + Send + Sync + 'static) -> SeccompError {
+    SeccompError(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_fit_the_kernels_limit() {
+        const BPF_MAXINSNS: usize = 4096;
+        let filters = cell_filters().unwrap();
+        assert_eq!(filters.len(), 2);
+        for filter in filters {
+            assert_eq!(filter.len() % 8, 0);
+            assert!(filter.len() / 8 < BPF_MAXINSNS);
+        }
+    }
+
+    #[test]
+    fn no_call_is_listed_twice() {
+        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}

@@ -1,0 +1,216 @@
+//! From a fresh clone of the zygote to a process that can do no harm.
+//!
+//! ```text
+//!  zygote ──clone(user, pid, mount, ipc, uts, net, cgroup)──► PID 1: mounts, capabilities, Landlock, seccomp
+//!                                                         │
+//!                                                         ├─fork──► PID 2: joins its cgroup, takes its descriptors and limits, is Python again
+//!                                                         └─ reaps, and tells the host how PID 2 ended
+//! ```
+//!
+//! Everything that confines is done in PID 1 before PID 2 exists, so both are under it, and a step that fails ends the cell
+//! with its name on the status socket. PID 1 never runs Python again: it is there because a guest that *is* PID 1
+//! cannot be killed by its own signals, and nobody would reap its orphans.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, RawFd};
+
+use super::kernel::{self, Forked};
+use super::plan::CellPlan;
+
+/// Where the private channel is in a cell: out of the way of programs that expect low numbers to be theirs.
+pub(crate) const CHANNEL: RawFd = 900;
+
+/// The exit code of a cell that could not be set up. The reason is on its status socket.
+const SETUP_FAILED: i32 = 125;
+
+/// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
+pub(crate) struct CellParts {
+    /// The id to act under while cloning, in the zygote's user namespace; `None` when there is only one.
+    pub(crate) host_id: Option<u32>,
+    pub(crate) channel: RawFd,
+    pub(crate) stdout: RawFd,
+    pub(crate) stderr: RawFd,
+    pub(crate) status: RawFd,
+    /// `tasks` or `cgroup.procs` files to write oneself into.
+    pub(crate) cgroups: Vec<RawFd>,
+}
+
+/// A step that failed, and how.
+type Step = Result<(), (String, io::Error)>;
+
+trait Named {
+    fn step(self, name: impl FnOnce() -> String) -> Step;
+}
+
+impl Named for io::Result<()> {
+    fn step(self, name: impl FnOnce() -> String) -> Step {
+        self.map_err(|error| (name(), error))
+    }
+}
+
+/// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
+pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked> {
+    const NAMESPACES: u64 = kernel::CLONE_NEWUSER
+        | kernel::CLONE_NEWPID
+        | kernel::CLONE_NEWNS
+        | kernel::CLONE_NEWIPC
+        | kernel::CLONE_NEWUTS
+        | kernel::CLONE_NEWNET
+        | kernel::CLONE_NEWCGROUP;
+    // The child may map exactly one id into its new user namespace without help: the one it was cloned under.
+    if let Some(id) = parts.host_id {
+        kernel::take_ids(id, None)?;
+    }
+    let forked = kernel::clone_into_namespaces(NAMESPACES);
+    match forked {
+        Ok(Forked::Child) => {
+            let confined = confine(plan, parts.host_id.unwrap_or(0));
+            match confined.and_then(|()| split(plan, parts)) {
+                Ok(()) => Ok(Forked::Child),
+                Err((step, error)) => {
+                    report(parts.status, format!("F{step}: {error}").as_bytes());
+                    kernel::exit_now(SETUP_FAILED)
+                }
+            }
+        }
+        in_zygote => {
+            if parts.host_id.is_some() {
+                kernel::restore_ids(0)?;
+            }
+            in_zygote
+        }
+    }
+}
+
+fn confine(plan: &CellPlan, outer_id: u32) -> Step {
+    // Ids have changed since the last execve, which makes /proc/self root's until we say otherwise.
+    kernel::set_dumpable(true).step(|| "become readable to ourselves".into())?;
+    for (file, text) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{} {outer_id} 1", plan.guest_id)),
+        ("gid_map", format!("{} {outer_id} 1", plan.guest_id)),
+    ] {
+        std::fs::write(format!("/proc/self/{file}"), text).step(|| format!("write {file}"))?;
+    }
+    for mount in &plan.mounts {
+        kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
+            .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
+    }
+    kernel::raise_loopback().step(|| "bring up the loopback interface".into())?;
+    kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
+    kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
+    if plan.landlock > 0 {
+        enter_landlock(plan)?;
+    }
+    for filter in &plan.filters {
+        kernel::install_filter(filter).step(|| "install the seccomp filter".into())?;
+    }
+    Ok(())
+}
+
+/// Reading and running everything the mounts show, writing only where the plan says.
+fn enter_landlock(plan: &CellPlan) -> Step {
+    const READ: u64 = 1 | 1 << 2 | 1 << 3; // execute, read_file, read_dir
+    const WRITE_FILE: u64 = 1 << 1;
+    const IOCTL_DEV: u64 = 1 << 15;
+    const SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 1 | 2;
+    let handled: u64 = match plan.landlock {
+        0 | 1 => (1 << 13) - 1,
+        2 => (1 << 14) - 1,
+        3 | 4 => (1 << 15) - 1,
+        _ => (1 << 16) - 1,
+    };
+    let scoped = if plan.landlock >= 6 { SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS } else { 0 };
+    let ruleset = kernel::landlock_ruleset(handled, scoped)
+        .map_err(|error| ("make a Landlock ruleset".into(), error))?;
+    let rules = [("/", READ), ("/dev", READ | WRITE_FILE | IOCTL_DEV)]
+        .into_iter()
+        .chain(plan.writable.iter().map(|path| (path.as_str(), u64::MAX)));
+    for (path, allowed) in rules {
+        kernel::open_place(path)
+            .and_then(|place| {
+                kernel::landlock_allow(ruleset.as_raw_fd(), place.as_raw_fd(), allowed & handled)
+            })
+            .step(|| format!("allow {path} in Landlock"))?;
+    }
+    kernel::landlock_enter(ruleset.as_raw_fd()).step(|| "enter Landlock".into())
+}
+
+/// Forks PID 2 and returns in it; PID 1 stays behind in [`watch_over`].
+fn split(plan: &CellPlan, parts: &CellParts) -> Step {
+    const SIGCHLD: i32 = 17;
+    // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
+    kernel::default_signal(SIGCHLD);
+    match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
+        Forked::Parent { pid, .. } => watch_over(pid, parts.status),
+        Forked::Child => {
+            for &cgroup in &parts.cgroups {
+                write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
+            }
+            take_descriptors(parts).step(|| "arrange descriptors".into())?;
+            // Last, because a low limit on descriptors would forbid the channel its high number.
+            for limit in &plan.rlimits {
+                kernel::limit(limit.resource, limit.value)
+                    .step(|| format!("set resource limit {}", limit.resource))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn take_descriptors(parts: &CellParts) -> io::Result<()> {
+    let nothing = File::open("/dev/null")?;
+    kernel::duplicate_onto(nothing.as_raw_fd(), 0)?;
+    kernel::duplicate_onto(parts.stdout, 1)?;
+    kernel::duplicate_onto(parts.stderr, 2)?;
+    // Two steps, because the channel's present number may be anything, and what is left below must go.
+    let aside = kernel::duplicate_above(parts.channel, CHANNEL + 1)?;
+    kernel::duplicate_onto(aside, CHANNEL)?;
+    // `nothing` is among what is closed here; its destructor must not close the number again.
+    let _closed_below = ManuallyDrop::new(nothing);
+    kernel::close_between(3, CHANNEL - 1)?;
+    kernel::close_from(CHANNEL + 1)?;
+    kernel::close_on_exec(CHANNEL)
+}
+
+/// The life of PID 1: reap everything, and when PID 2 is gone say how it went and take the rest along.
+fn watch_over(guest: i32, status: RawFd) -> ! {
+    kernel::name_process(c"belljar-init");
+    // Nobody else in the cell may look in here, and no pipe of the guest's may be held open from here.
+    let alone = kernel::set_dumpable(false).and_then(|()| kernel::duplicate_above(status, CHANNEL)).and_then(
+        |kept| {
+            if kept > 0 {
+                kernel::close_between(0, kept - 1)?;
+            }
+            kernel::close_from(kept + 1)?;
+            Ok(kept)
+        },
+    );
+    let Ok(status) = alone else { kernel::exit_now(SETUP_FAILED) };
+    loop {
+        match kernel::wait_any() {
+            Ok((pid, wait_status)) if pid == guest => {
+                let usage = kernel::usage_of_children();
+                let mut record = vec![b'E'];
+                record.extend_from_slice(&wait_status.to_le_bytes());
+                record.extend_from_slice(&usage.cpu_micros.to_le_bytes());
+                record.extend_from_slice(&usage.max_rss_kib.to_le_bytes());
+                report(status, &record);
+                kernel::exit_now(0);
+            }
+            Ok(_) => {}
+            Err(_) => kernel::exit_now(SETUP_FAILED),
+        }
+    }
+}
+
+/// Tells the host; there is nobody to tell when that fails.
+fn report(status: RawFd, record: &[u8]) {
+    let _ = write_all(status, record);
+}
+
+fn write_all(fd: RawFd, bytes: &[u8]) -> io::Result<()> {
+    kernel::borrow_file(fd).write_all(bytes)
+}

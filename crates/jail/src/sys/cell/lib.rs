@@ -1,0 +1,15 @@
+//! Root of the cell library: what the zygote loads to make cells.
+//!
+//! Built by `build.rs` with `rustc` alone into a shared object whose bytes are part of this crate, so that it reaches every
+//! embedder without a file to install. `kernel`, `plan` and `confine` are compiled into the crate as well, where the
+//! lints and tests see them.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+#![allow(dead_code, reason = "the outer jail uses the rest of kernel.rs")]
+
+#[path = "../kernel.rs"]
+mod kernel;
+
+mod confine;
+mod plan;
+mod python;

@@ -1,0 +1,166 @@
+//! What the zygote must do to every cell it makes, as bytes.
+//!
+//! The host computes the plan once per template; the cell library follows it for every cell. The encoding is private to this file and
+//! both ends are built from it together, so it carries no version.
+
+/// Everything about a cell that does not differ from one to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CellPlan {
+    /// The user and group a cell has inside.
+    pub guest_id: u32,
+    /// File systems to mount, in order.
+    pub mounts: Vec<PlannedMount>,
+    /// Limits to set, in order.
+    pub rlimits: Vec<PlannedLimit>,
+    /// Where Landlock lets a cell write; empty when the kernel has no Landlock.
+    pub writable: Vec<String>,
+    /// The Landlock version to write rules for; 0 for none.
+    pub landlock: u32,
+    /// Seccomp programs in the kernel's layout, installed in order.
+    pub filters: Vec<Vec<u8>>,
+}
+
+/// One file system to mount in a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedMount {
+    /// `tmpfs`, `proc`.
+    pub kind: String,
+    /// Where.
+    pub target: String,
+    /// `MS_*` flags.
+    pub flags: u64,
+    /// The file system's own options.
+    pub options: String,
+}
+
+/// One `setrlimit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedLimit {
+    /// `RLIMIT_*`.
+    pub resource: u32,
+    /// Soft and hard.
+    pub value: u64,
+}
+
+impl CellPlan {
+    /// The plan as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        number(&mut out, u64::from(self.guest_id));
+        number(&mut out, u64::from(self.landlock));
+        number(&mut out, self.mounts.len() as u64);
+        for mount in &self.mounts {
+            bytes(&mut out, mount.kind.as_bytes());
+            bytes(&mut out, mount.target.as_bytes());
+            number(&mut out, mount.flags);
+            bytes(&mut out, mount.options.as_bytes());
+        }
+        number(&mut out, self.rlimits.len() as u64);
+        for limit in &self.rlimits {
+            number(&mut out, u64::from(limit.resource));
+            number(&mut out, limit.value);
+        }
+        number(&mut out, self.writable.len() as u64);
+        for path in &self.writable {
+            bytes(&mut out, path.as_bytes());
+        }
+        number(&mut out, self.filters.len() as u64);
+        for filter in &self.filters {
+            bytes(&mut out, filter);
+        }
+        out
+    }
+
+    /// Reads a plan back; `None` when the bytes are not one.
+    pub fn decode(encoded: &[u8]) -> Option<Self> {
+        let mut reader = Reader(encoded);
+        let plan = Self {
+            guest_id: reader.number()? as u32,
+            landlock: reader.number()? as u32,
+            mounts: reader.list(|reader| {
+                Some(PlannedMount {
+                    kind: reader.text()?,
+                    target: reader.text()?,
+                    flags: reader.number()?,
+                    options: reader.text()?,
+                })
+            })?,
+            rlimits: reader.list(|reader| {
+                Some(PlannedLimit { resource: reader.number()? as u32, value: reader.number()? })
+            })?,
+            writable: reader.list(Reader::text)?,
+            filters: reader.list(|reader| reader.bytes().map(<[u8]>::to_vec))?,
+        };
+        reader.0.is_empty().then_some(plan)
+    }
+}
+
+fn number(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+    number(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()?;
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        (0..self.number()?).map(|_| item(self)).collect()
+    }
+}
+
+#[cfg(all(test, not(belljar_cell_library)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_plan_survives_the_trip(
+            guest_id in 0u32..70_000,
+            landlock in 0u32..9,
+            mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
+            rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
+            writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
+            filters in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
+        ) {
+            let plan = CellPlan {
+                guest_id,
+                landlock,
+                mounts: mounts
+                    .into_iter()
+                    .map(|(kind, target, flags, options)| PlannedMount { kind, target, flags, options })
+                    .collect(),
+                rlimits: rlimits.into_iter().map(|(resource, value)| PlannedLimit { resource, value }).collect(),
+                writable,
+                filters,
+            };
+            let encoded = plan.encode();
+            prop_assert_eq!(CellPlan::decode(&encoded), Some(plan));
+            prop_assert_eq!(CellPlan::decode(&encoded[..encoded.len() - 1]), None);
+        }
+    }
+}

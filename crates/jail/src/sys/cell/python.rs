@@ -1,0 +1,180 @@
+//! The cell library's face towards CPython: a module `belljar_cell` with two functions.
+//!
+//! Written against the stable ABI by hand, because six declarations are all it takes and the library is built without crates.
+//! `configure(plan)` is called once; `spawn(id, channel, stdout, stderr, status, cgroups)` returns `(pid, pidfd)` in the
+//! zygote and `(0, channel)` in the new cell, by then confined.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::IntoRawFd;
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use super::confine::{CHANNEL, CellParts, make_cell};
+use super::kernel::Forked;
+use super::plan::CellPlan;
+
+type Object = *mut c_void;
+
+unsafe extern "C" {
+    fn PyModule_Create2(definition: *mut ModuleDefinition, version: c_int) -> Object;
+    fn PyArg_ParseTuple(arguments: Object, format: *const c_char, ...) -> c_int;
+    fn PyBytes_AsStringAndSize(object: Object, buffer: *mut *mut c_char, length: *mut isize) -> c_int;
+    fn Py_BuildValue(format: *const c_char, ...) -> Object;
+    fn PyErr_SetString(kind: Object, message: *const c_char);
+    fn PyOS_BeforeFork();
+    fn PyOS_AfterFork_Parent();
+    fn PyOS_AfterFork_Child();
+    static PyExc_OSError: Object;
+    static PyExc_ValueError: Object;
+}
+
+#[repr(C)]
+struct ModuleDefinition {
+    /// `PyObject_HEAD`: a reference count and a type that CPython fills in.
+    refcount: isize,
+    kind: Object,
+    init: *const c_void,
+    index: isize,
+    copy: Object,
+    name: *const c_char,
+    doc: *const c_char,
+    size: isize,
+    methods: *const Method,
+    slots: *const c_void,
+    traverse: *const c_void,
+    clear: *const c_void,
+    free: *const c_void,
+}
+
+#[repr(C)]
+struct Method {
+    name: *const c_char,
+    function: Option<unsafe extern "C" fn(Object, Object) -> Object>,
+    flags: c_int,
+    doc: *const c_char,
+}
+
+const METH_VARARGS: c_int = 1;
+
+struct Shared<T>(T);
+// SAFETY: CPython reads and writes these tables under its own lock, and the zygote has one thread.
+unsafe impl<T> Sync for Shared<T> {}
+
+static METHODS: Shared<[Method; 3]> = Shared([
+    Method { name: c"configure".as_ptr(), function: Some(configure), flags: METH_VARARGS, doc: null() },
+    Method { name: c"spawn".as_ptr(), function: Some(spawn), flags: METH_VARARGS, doc: null() },
+    Method { name: null(), function: None, flags: 0, doc: null() },
+]);
+
+static mut DEFINITION: ModuleDefinition = ModuleDefinition {
+    refcount: 1,
+    kind: null_mut(),
+    init: null(),
+    index: 0,
+    copy: null_mut(),
+    name: c"belljar_cell".as_ptr(),
+    doc: null(),
+    size: -1,
+    methods: METHODS.0.as_ptr(),
+    slots: null(),
+    traverse: null(),
+    clear: null(),
+    free: null(),
+};
+
+static PLAN: OnceLock<CellPlan> = OnceLock::new();
+
+/// Called by CPython when the module is imported.
+// SAFETY: the name is the one CPython's import looks up, and nothing else in the process defines it.
+#[unsafe(no_mangle)]
+pub extern "C" fn PyInit_belljar_cell() -> Object {
+    const STABLE_ABI: c_int = 3;
+    // SAFETY: the definition has the stable ABI's layout and lives for ever.
+    unsafe { PyModule_Create2(&raw mut DEFINITION, STABLE_ABI) }
+}
+
+unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
+    let mut plan: Object = null_mut();
+    // SAFETY: the format matches the one pointer passed; on failure CPython has set the exception.
+    let bytes = unsafe {
+        if PyArg_ParseTuple(arguments, c"S".as_ptr(), &raw mut plan) == 0 {
+            return null_mut();
+        }
+        bytes_of(plan)
+    };
+    let Some(bytes) = bytes else { return null_mut() };
+    match CellPlan::decode(bytes).map(|plan| PLAN.set(plan)) {
+        // SAFETY: an empty format builds None.
+        Some(Ok(())) => unsafe { Py_BuildValue(c"".as_ptr()) },
+        // SAFETY: the exception and the message are valid for the call.
+        _ => unsafe {
+            PyErr_SetString(PyExc_ValueError, c"not a cell plan, or configured twice".as_ptr());
+            null_mut()
+        },
+    }
+}
+
+unsafe extern "C" fn spawn(_module: Object, arguments: Object) -> Object {
+    let (mut id, mut channel, mut stdout, mut stderr, mut status): (c_int, c_int, c_int, c_int, c_int) =
+        (0, 0, 0, 0, 0);
+    let mut cgroups: Object = null_mut();
+    // SAFETY: the format matches the pointers passed; on failure CPython has set the exception.
+    let parsed = unsafe {
+        PyArg_ParseTuple(
+            arguments,
+            c"iiiiiS".as_ptr(),
+            &raw mut id,
+            &raw mut channel,
+            &raw mut stdout,
+            &raw mut stderr,
+            &raw mut status,
+            &raw mut cgroups,
+        )
+    };
+    if parsed == 0 {
+        return null_mut();
+    }
+    // SAFETY: CPython checked that it is a bytes object, and the caller's tuple keeps it alive.
+    let Some(cgroups) = (unsafe { bytes_of(cgroups) }) else { return null_mut() };
+    let cgroups = cgroups.chunks_exact(4).map(|word| i32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let host_id = u32::try_from(id).ok().filter(|&id| id != 0);
+    let parts = CellParts { host_id, channel, stdout, stderr, status, cgroups };
+    let Some(plan) = PLAN.get() else {
+        // SAFETY: the exception and the message are valid for the call.
+        unsafe { PyErr_SetString(PyExc_ValueError, c"configure() comes first".as_ptr()) };
+        return null_mut();
+    };
+    // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with one of the two below.
+    unsafe { PyOS_BeforeFork() };
+    let made = make_cell(plan, &parts);
+    // SAFETY: each side gets its own half of the pair; the values match their formats.
+    unsafe {
+        match made {
+            Ok(Forked::Child) => {
+                PyOS_AfterFork_Child();
+                Py_BuildValue(c"(ii)".as_ptr(), 0, CHANNEL)
+            }
+            Ok(Forked::Parent { pid, pidfd }) => {
+                PyOS_AfterFork_Parent();
+                Py_BuildValue(c"(ii)".as_ptr(), pid, pidfd.map_or(-1, IntoRawFd::into_raw_fd))
+            }
+            Err(error) => {
+                PyOS_AfterFork_Parent();
+                let message = std::ffi::CString::new(format!("clone: {error}")).unwrap_or_default();
+                PyErr_SetString(PyExc_OSError, message.as_ptr());
+                null_mut()
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `object` must be a live bytes object, and outlive what is returned.
+unsafe fn bytes_of<'a>(object: Object) -> Option<&'a [u8]> {
+    let (mut start, mut length) = (null_mut(), 0);
+    // SAFETY: the caller vouches for the object; on success the two describe its contents.
+    unsafe {
+        (PyBytes_AsStringAndSize(object, &raw mut start, &raw mut length) == 0)
+            .then(|| std::slice::from_raw_parts(start.cast::<u8>(), length as usize))
+    }
+}

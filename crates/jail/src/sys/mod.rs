@@ -1,0 +1,8 @@
+//! The unsafe island. Everything that talks to the kernel or to CPython by pointer is here, one SAFETY note a block.
+//!
+//! `kernel` is the calls; `cell` is what becomes of a clone of the zygote, compiled here for its tests and by `build.rs`
+//! into the library the zygote loads; `entry` lets any program that links this crate become the jail helper.
+
+pub(crate) mod cell;
+pub(crate) mod entry;
+pub(crate) mod kernel;
