@@ -1,1 +1,30 @@
-//! placeholder
+//! Hands out cells and takes them back.
+//!
+//! An [`Engine`] makes a [`Blueprint`] ready once, as a [`Template`]; a template gives out [`Cell`]s, each a live, isolated
+//! place with the guest harness in it; whoever holds a cell talks to the harness and destroys it in the end.
+//!
+//! ```text
+//!  Blueprint (config + tools) ──Engine::prepare──► Template ──spawn──► Cell ──destroy──► Autopsy
+//!                              │                                         └─ dropped instead: killed all the same
+//!                              ├ python/   which interpreter
+//!                              ├ builder/  which packages, installed once
+//!                              └ native/   a zygote in a jail
+//! ```
+//!
+//! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
+
+#![cfg(target_os = "linux")]
+
+pub mod builder;
+mod engine;
+mod error;
+pub mod guest;
+pub mod native;
+pub mod python;
+mod reaper;
+
+pub use engine::{
+    Autopsy, Blueprint, BoxFuture, Capabilities, Cell, CellUsage, End, Engine, Output, Protection, State,
+    Template, TemplateReport, ToolSource,
+};
+pub use error::{EngineError, Fault};

@@ -20,8 +20,8 @@ pub struct CellLimits {
     pub open_files: u64,
     /// Processes and threads, where no cgroup counts them.
     pub processes: Option<u64>,
-    /// Address space per process, where no cgroup bounds memory.
-    pub address_space: Option<u64>,
+    /// Bytes of data a process may have beyond what it was born with, where no cgroup bounds memory.
+    pub extra_data: Option<u64>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, 0 for none.
@@ -49,7 +49,6 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
         PlannedLimit { resource: kernel::RLIMIT_MSGQUEUE, value: 0 },
     ];
     rlimits.extend(limits.processes.map(|value| PlannedLimit { resource: kernel::RLIMIT_NPROC, value }));
-    rlimits.extend(limits.address_space.map(|value| PlannedLimit { resource: kernel::RLIMIT_AS, value }));
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
     Ok(CellPlan {
@@ -66,6 +65,7 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
             },
         ],
         rlimits,
+        extra_data: limits.extra_data.unwrap_or(0),
         writable,
         landlock: limits.landlock,
         filters: cell_filters()?,

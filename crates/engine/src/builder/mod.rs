@@ -1,1 +1,48 @@
-//! placeholder
+//! Dependency layers: what a config's `dependencies` become on disk.
+//!
+//! A layer is one directory for one set of requirements and one Python, named by a hash of both, made once and never
+//! changed. The native engine binds it read-only into cells; nothing else belongs in it. Synchronous: it runs an
+//! installer, so async callers wrap it in `spawn_blocking`.
+//!
+//! ```text
+//!  LayerSpec ──key──► <root>/<key> there? ──yes──► Layer { cached: true }
+//!                         │ no
+//!                     flock <root>/<key>.lock        another is at it: Progress::Waiting, then look again
+//!                         │
+//!                     <root>/.tmp-<key>-<pid>/       requirements.txt, layer/
+//!                         │ uv or pip  ── Progress::Line …
+//!                         │ readable by all, manifest, flush
+//!                     rename layer ──► <root>/<key>  the only moment a layer comes to be
+//! ```
+//!
+//! So a crash leaves at most a `.tmp-` directory, which nobody takes for a layer and the next install sweeps away: its
+//! lock is free, hence its maker is gone.
+//!
+//! The installer runs on the host with the host's environment, where indexes and proxies are configured. It must never
+//! run code a requirement brings along: only wheels are accepted unless `allow_source_builds` is set, and a requirement
+//! that is an option, a path or a local URL in disguise is refused before anything starts. The environment is not part
+//! of the key: with the same key, a layer made under another index is used as it is.
+
+mod error;
+mod hint;
+mod installer;
+mod layer;
+mod lock;
+mod permissions;
+mod progress;
+mod requirement;
+mod run;
+mod spec;
+mod stage;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use error::LayerError;
+pub use hint::Hint;
+pub use installer::Installer;
+pub use layer::{Distribution, Layer, MANIFEST};
+pub use progress::Progress;
+pub use requirement::Refusal;
+pub use spec::LayerSpec;
+pub use store::LayerStore;

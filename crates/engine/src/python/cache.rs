@@ -53,34 +53,21 @@ impl Cache {
     pub(super) fn open(directory: Option<&Path>) -> Self {
         let file = directory.map(|directory| directory.join(FILE));
         let kept = file.as_deref().map(read).unwrap_or_default();
-        Self {
-            file,
-            kept,
-            changed: false,
-        }
+        Self { file, kept, changed: false }
     }
 
     pub(super) fn get(&self, candidate: &Path) -> Option<&Interpreter> {
         let entry = self.kept.entries.get(candidate)?;
-        let unchanged = entry
-            .stamps
-            .iter()
-            .all(|(path, stamp)| Stamp::of(path).as_ref() == Some(stamp));
+        let unchanged = entry.stamps.iter().all(|(path, stamp)| Stamp::of(path).as_ref() == Some(stamp));
         (unchanged && entry.interpreter.stdlib.is_dir()).then_some(&entry.interpreter)
     }
 
     pub(super) fn put(&mut self, candidate: &Path, interpreter: &Interpreter) {
-        let files = [candidate, &interpreter.executable]
-            .into_iter()
-            .chain(interpreter.shared_library.as_deref());
-        let stamps: Option<_> = files
-            .map(|file| Some((file.to_owned(), Stamp::of(file)?)))
-            .collect();
+        let files =
+            [candidate, &interpreter.executable].into_iter().chain(interpreter.shared_library.as_deref());
+        let stamps: Option<_> = files.map(|file| Some((file.to_owned(), Stamp::of(file)?))).collect();
         let Some(stamps) = stamps else { return };
-        let entry = Entry {
-            stamps,
-            interpreter: interpreter.clone(),
-        };
+        let entry = Entry { stamps, interpreter: interpreter.clone() };
         self.kept.entries.insert(candidate.to_owned(), entry);
         self.changed = true;
     }

@@ -20,9 +20,7 @@ pub(super) struct Candidate {
 pub(super) fn places(search: &Search) -> Vec<PathBuf> {
     let home = |below: &str| search.home.as_ref().map(|home| home.join(below));
     let roots = search.installations.iter().cloned();
-    let roots = roots
-        .chain(home(".pyenv/versions"))
-        .chain(home(".local/share/uv/python"));
+    let roots = roots.chain(home(".pyenv/versions")).chain(home(".local/share/uv/python"));
 
     let mut seen = HashSet::new();
     let mut places = search.path.clone();
@@ -57,9 +55,7 @@ pub(super) fn named(explicit: &Path, path: &[PathBuf]) -> Option<PathBuf> {
         return fs::canonicalize(explicit).ok();
     }
     let there = path.iter().filter(|place| !place.ends_with("shims"));
-    there
-        .filter_map(|place| fs::canonicalize(place.join(explicit)).ok())
-        .find(|file| is_program(file))
+    there.filter_map(|place| fs::canonicalize(place.join(explicit)).ok()).find(|file| is_program(file))
 }
 
 fn installations_in(root: &Path) -> Vec<PathBuf> {
@@ -76,22 +72,16 @@ fn python_names(place: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(place) else {
         return Vec::new();
     };
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names
-        .filter(|name| name == "python3" || minor_in(Path::new(name)).is_some())
-        .collect();
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> =
+        names.filter(|name| name == "python3" || minor_in(Path::new(name)).is_some()).collect();
     names.sort();
     names
 }
 
 fn minor_in(path: &Path) -> Option<u8> {
     let digits = path.file_name()?.to_str()?.strip_prefix("python3.")?;
-    digits
-        .parse()
-        .ok()
-        .filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
+    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -104,19 +94,9 @@ mod tests {
 
     #[test]
     fn only_plain_interpreter_names_carry_a_minor() {
-        let cases = [
-            ("python3.11", Some(11)),
-            ("python3.14", Some(14)),
-            ("python3", None),
-        ];
-        let oddities = [
-            "python3.11-config",
-            "python3.",
-            "python3.13t",
-            "python3.+1",
-            "python2.7",
-        ]
-        .map(|n| (n, None));
+        let cases = [("python3.11", Some(11)), ("python3.14", Some(14)), ("python3", None)];
+        let oddities =
+            ["python3.11-config", "python3.", "python3.13t", "python3.+1", "python2.7"].map(|n| (n, None));
         for (name, minor) in cases.into_iter().chain(oddities) {
             assert_eq!(minor_in(Path::new(name)), minor, "{name}");
         }

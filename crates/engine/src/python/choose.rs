@@ -15,16 +15,10 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub(super) const BEST: Self = Self {
-        distance: 0,
-        older: false,
-    };
+    pub(super) const BEST: Self = Self { distance: 0, older: false };
 
     pub(super) fn of_minor(minor: u8) -> Self {
-        Self {
-            distance: minor.abs_diff(FAVOURITE),
-            older: minor < FAVOURITE,
-        }
+        Self { distance: minor.abs_diff(FAVOURITE), older: minor < FAVOURITE }
     }
 
     pub(super) fn of(interpreter: &Interpreter) -> Self {
@@ -37,19 +31,17 @@ pub(super) fn is_supported((major, minor, _): Version) -> bool {
 }
 
 pub(super) fn matches(wanted: &PythonVersion, (major, minor, micro): Version) -> bool {
-    wanted.matches(major, minor, micro)
+    wanted.matches(major.into(), minor.into(), micro.into())
 }
 
 /// Whether a file named `python3.<minor>` can be what is wanted.
 pub(super) fn may_match(wanted: &PythonVersion, minor: u8) -> bool {
-    (0..=u8::MAX).any(|micro| wanted.matches(3, minor, micro))
+    wanted.minor() == u32::from(minor)
 }
 
 /// The newest of those that match; the first among equals.
 pub(super) fn newest<'a>(wanted: &PythonVersion, found: &'a [Interpreter]) -> Option<&'a Interpreter> {
-    let matching = found
-        .iter()
-        .filter(|interpreter| matches(wanted, interpreter.version));
+    let matching = found.iter().filter(|interpreter| matches(wanted, interpreter.version));
     matching.reduce(|best, next| if next.version > best.version { next } else { best })
 }
 
@@ -67,12 +59,9 @@ mod tests {
 
     #[test]
     fn nothing_before_three_nine_is_supported() {
-        for (version, supported) in [
-            ((3, 8, 18), false),
-            ((3, 9, 0), true),
-            ((3, 14, 1), true),
-            ((2, 7, 18), false),
-        ] {
+        for (version, supported) in
+            [((3, 8, 18), false), ((3, 9, 0), true), ((3, 14, 1), true), ((2, 7, 18), false)]
+        {
             assert_eq!(is_supported(version), supported, "{version:?}");
         }
     }

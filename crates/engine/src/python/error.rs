@@ -96,9 +96,7 @@ fn list_found(found: &[(Version, PathBuf)]) -> String {
     if found.is_empty() {
         return " and no other usable python was found".into();
     }
-    let each = found
-        .iter()
-        .map(|(version, path)| format!("{} ({})", dotted(*version), path.display()));
+    let each = found.iter().map(|(version, path)| format!("{} ({})", dotted(*version), path.display()));
     format!("; found {}", each.collect::<Vec<_>>().join(", "))
 }
 
@@ -115,18 +113,13 @@ fn list_places(places: &[PathBuf]) -> String {
     if places.is_empty() {
         return "no directory at all".into();
     }
-    places
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn remedy(wanted: &PythonVersion) -> String {
-    let text = wanted.to_string();
-    let minor = text.split('.').take(2).collect::<Vec<_>>().join(".");
+    let (major, minor) = (wanted.major(), wanted.minor());
     format!(
-        "install it (apt install python{minor}, pyenv install {text}, or uv python install {text}), \
+        "install it (apt install python{major}.{minor}, pyenv install {wanted}, or uv python install {wanted}), \
          set {PYTHON_ENV} to its path, or drop python_version from the config"
     )
 }

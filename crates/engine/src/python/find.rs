@@ -41,20 +41,11 @@ struct Survey<'a> {
 impl<'a> Survey<'a> {
     fn new(search: &'a Search) -> Self {
         let cache = Cache::open(search.cache.as_deref());
-        Self {
-            search,
-            cache,
-            found: Vec::new(),
-            executables: HashSet::new(),
-            rejected: Vec::new(),
-        }
+        Self { search, cache, found: Vec::new(), executables: HashSet::new(), rejected: Vec::new() }
     }
 
     fn explicit(&mut self, file: &Path, wanted: Option<&PythonVersion>) -> Result<Interpreter, PythonError> {
-        let unusable = |reason: String| PythonError::Unusable {
-            path: file.to_owned(),
-            reason,
-        };
+        let unusable = |reason: String| PythonError::Unusable { path: file.to_owned(), reason };
         let Some(path) = named(file, &self.search.path) else {
             return Err(unusable("no such program".into()));
         };
@@ -63,7 +54,7 @@ impl<'a> Survey<'a> {
             Some(wanted) if !matches(wanted, interpreter.version) => Err(PythonError::Mismatch {
                 path: file.to_owned(),
                 version: interpreter.version,
-                wanted: wanted.clone(),
+                wanted: *wanted,
             }),
             _ => Ok(interpreter),
         }
@@ -83,12 +74,9 @@ impl<'a> Survey<'a> {
             }
         }
         self.found.sort_by_key(|interpreter| Reverse(interpreter.version));
-        let found = self
-            .found
-            .drain(..)
-            .map(|interpreter| (interpreter.version, interpreter.executable));
+        let found = self.found.drain(..).map(|interpreter| (interpreter.version, interpreter.executable));
         Err(PythonError::VersionMissing {
-            wanted: wanted.clone(),
+            wanted: *wanted,
             found: found.collect(),
             rejected: std::mem::take(&mut self.rejected),
         })
@@ -124,10 +112,7 @@ impl<'a> Survey<'a> {
             }
             Err(reason) => {
                 tracing::debug!(path = %candidate.path.display(), reason, "set a python aside");
-                self.rejected.push(Rejected {
-                    path: candidate.path.clone(),
-                    reason,
-                });
+                self.rejected.push(Rejected { path: candidate.path.clone(), reason });
             }
         }
     }
@@ -144,12 +129,7 @@ impl<'a> Survey<'a> {
         if is_supported(interpreter.version) {
             Ok(interpreter)
         } else {
-            Err(format!(
-                "is python {}, older than {}.{}",
-                interpreter.dotted(),
-                OLDEST.0,
-                OLDEST.1
-            ))
+            Err(format!("is python {}, older than {}.{}", interpreter.dotted(), OLDEST.0, OLDEST.1))
         }
     }
 }

@@ -92,10 +92,7 @@ pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Stri
     let answer: Answer =
         serde_json::from_slice(&stdout).map_err(|_| "did not answer as Python does".to_owned())?;
     if answer.implementation != "cpython" {
-        return Err(format!(
-            "is {}, not CPython",
-            answer.implementation.escape_debug()
-        ));
+        return Err(format!("is {}, not CPython", answer.implementation.escape_debug()));
     }
     Ok(answer.interpreter)
 }
@@ -138,20 +135,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 
 fn last_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let line = text
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    let line: String = line
-        .trim()
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(200)
-        .collect();
-    if line.is_empty() {
-        line
-    } else {
-        format!(": {line}")
-    }
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
+    if line.is_empty() { line } else { format!(": {line}") }
 }

@@ -32,41 +32,27 @@ pub fn readable_by_others(interpreter: &Interpreter) -> Result<(), PythonError> 
 }
 
 fn check(interpreter: &Interpreter, part: &Path, bits: u32) -> Result<(), PythonError> {
-    let tree = [&interpreter.prefix, &interpreter.exec_prefix]
-        .into_iter()
-        .find(|tree| part.starts_with(tree));
+    let tree =
+        [&interpreter.prefix, &interpreter.exec_prefix].into_iter().find(|tree| part.starts_with(tree));
     let within = |path: &&Path| tree.is_some_and(|tree| path.starts_with(tree));
     let mut above: Vec<&Path> = part.ancestors().skip(1).take_while(within).collect();
     above.reverse();
-    let steps = above
-        .into_iter()
-        .map(|directory| (directory, ENTER))
-        .chain([(part, bits)]);
+    let steps = above.into_iter().map(|directory| (directory, ENTER)).chain([(part, bits)]);
     for (path, needed) in steps {
         let mode = match fs::metadata(path) {
             Ok(meta) => meta.permissions().mode() & 0o7777,
             // Some builds link everything in, or keep the library in a zip.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(source) => {
-                return Err(PythonError::Examine {
-                    path: path.to_owned(),
-                    source,
-                });
+                return Err(PythonError::Examine { path: path.to_owned(), source });
             }
         };
         if mode & needed != needed {
             // Never suggest a walk over everything the system has installed.
-            let own_tree = tree.filter(|tree| {
-                !SYSTEM_TREES
-                    .iter()
-                    .any(|system| tree.as_path() == Path::new(system))
-            });
+            let own_tree =
+                tree.filter(|tree| !SYSTEM_TREES.iter().any(|system| tree.as_path() == Path::new(system)));
             let tree = own_tree.cloned().unwrap_or_else(|| PathBuf::from(path));
-            return Err(PythonError::NotReadable {
-                path: path.to_owned(),
-                mode,
-                tree,
-            });
+            return Err(PythonError::NotReadable { path: path.to_owned(), mode, tree });
         }
     }
     Ok(())
@@ -125,31 +111,14 @@ mod tests {
     fn every_closed_part_is_named_with_its_remedy() {
         let home = tempfile::tempdir().unwrap();
         let prefix = home.path().join("3.11.7");
-        let parts = [
-            "",
-            "bin",
-            "bin/python3.11",
-            "lib",
-            "lib/python3.11",
-            "lib/python3.11/os.py",
-        ];
+        let parts = ["", "bin", "bin/python3.11", "lib", "lib/python3.11", "lib/python3.11/os.py"];
         for (part, mode) in parts.into_iter().zip([0o700, 0o750, 0o744, 0o700, 0o751, 0o640]) {
             let interpreter = open_tree(&prefix);
-            let closed = if part.is_empty() {
-                prefix.clone()
-            } else {
-                prefix.join(part)
-            };
+            let closed = if part.is_empty() { prefix.clone() } else { prefix.join(part) };
             set_mode(&closed, mode);
             let error = readable_by_others(&interpreter).unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("{} (mode {mode:03o})", closed.display())),
-                "{error}"
-            );
-            assert!(
-                error.ends_with(&format!("chmod -R o+rX {}", prefix.display())),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("{} (mode {mode:03o})", closed.display())), "{error}");
+            assert!(error.ends_with(&format!("chmod -R o+rX {}", prefix.display())), "{error}");
         }
     }
 

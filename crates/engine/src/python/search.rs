@@ -47,14 +47,9 @@ impl Default for Search {
 impl Search {
     /// The places of this machine and user: `PATH`, the system's directories, pyenv, uv, `/opt/python*`.
     pub fn from_env(cache: Option<PathBuf>) -> Self {
-        let directory = |name| {
-            env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let mut path: Vec<PathBuf> = env::var_os("PATH")
-            .map(|value| env::split_paths(&value).collect())
-            .unwrap_or_default();
+        let directory = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let mut path: Vec<PathBuf> =
+            env::var_os("PATH").map(|value| env::split_paths(&value).collect()).unwrap_or_default();
         // A relative entry would make the choice depend on the directory belljar was started in.
         path.retain(|entry| entry.is_absolute());
         path.extend(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
@@ -67,9 +62,7 @@ impl Search {
         installations.push("/opt/python".into());
 
         Self {
-            explicit: env::var_os(PYTHON_ENV)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from),
+            explicit: env::var_os(PYTHON_ENV).filter(|value| !value.is_empty()).map(PathBuf::from),
             path,
             home: directory("HOME"),
             installations,
@@ -83,9 +76,7 @@ fn opt_pythons() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/opt") else {
         return Vec::new();
     };
-    let named = entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("python"));
+    let named = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("python"));
     let mut bins: Vec<PathBuf> = named.map(|entry| entry.path().join("bin")).collect();
     bins.sort();
     bins

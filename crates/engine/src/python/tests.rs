@@ -17,9 +17,7 @@ struct Fakes {
 
 impl Fakes {
     fn new() -> Self {
-        let fakes = Self {
-            dir: tempfile::tempdir().unwrap(),
-        };
+        let fakes = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(fakes.root().join("bin")).unwrap();
         fs::create_dir(fakes.root().join("lib")).unwrap();
         fakes
@@ -30,10 +28,7 @@ impl Fakes {
     }
 
     fn search(&self) -> Search {
-        Search {
-            path: vec![self.root().join("bin")],
-            ..Search::default()
-        }
+        Search { path: vec![self.root().join("bin")], ..Search::default() }
     }
 
     /// A program that says it is CPython `version`, and leaves a mark each time it runs.
@@ -56,27 +51,17 @@ impl Fakes {
         let answer = serde_json::json!({ "implementation": implementation, "interpreter": interpreter });
         self.script(
             name,
-            &format!(
-                "echo ran >> {}\ncat <<'END'\n{answer}\nEND\n",
-                self.marks(name).display()
-            ),
+            &format!("echo ran >> {}\ncat <<'END'\n{answer}\nEND\n", self.marks(name).display()),
         )
     }
 
     /// Placed by `cp`: had this process held the script open for writing, a fork in another test could keep it so
     /// (ETXTBSY).
     fn script(&self, name: &str, body: &str) -> PathBuf {
-        let (draft, script) = (
-            self.root().join(format!("{name}.txt")),
-            self.root().join("bin").join(name),
-        );
+        let (draft, script) = (self.root().join(format!("{name}.txt")), self.root().join("bin").join(name));
         fs::write(&draft, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{body}")).unwrap();
         let place = r#"cp "$1" "$2.new" && chmod 755 "$2.new" && mv "$2.new" "$2""#;
-        let placed = Command::new("sh")
-            .args(["-c", place, "sh"])
-            .args([&draft, &script])
-            .status()
-            .unwrap();
+        let placed = Command::new("sh").args(["-c", place, "sh"]).args([&draft, &script]).status().unwrap();
         assert!(placed.success());
         script
     }
@@ -95,10 +80,7 @@ fn version(text: &str) -> PythonVersion {
 }
 
 fn this_machine() -> Search {
-    Search {
-        explicit: None,
-        ..Search::from_env(None)
-    }
+    Search { explicit: None, ..Search::from_env(None) }
 }
 
 #[test]
@@ -110,31 +92,19 @@ fn without_a_wish_a_three_eleven_is_taken_and_nothing_else_is_run() {
     let chosen = find(None, &fakes.search()).unwrap();
     assert_eq!(chosen.version, (3, 11, 1));
     for minor in [9, 10, 12, 13, 14] {
-        assert_eq!(
-            fakes.runs(&format!("python3.{minor}")),
-            0,
-            "3.{minor} was run for nothing"
-        );
+        assert_eq!(fakes.runs(&format!("python3.{minor}")), 0, "3.{minor} was run for nothing");
     }
 }
 
 #[test]
 fn without_a_three_eleven_the_nearest_is_taken() {
-    for (minors, nearest) in [
-        (vec![9, 10, 12], 12),
-        (vec![9, 10, 14], 10),
-        (vec![9, 13], 13),
-        (vec![15], 15),
-    ] {
+    for (minors, nearest) in [(vec![9, 10, 12], 12), (vec![9, 10, 14], 10), (vec![9, 13], 13), (vec![15], 15)]
+    {
         let fakes = Fakes::new();
         for minor in &minors {
             fakes.python(&format!("python3.{minor}"), (3, *minor, 0));
         }
-        assert_eq!(
-            find(None, &fakes.search()).unwrap().version.1,
-            nearest,
-            "{minors:?}"
-        );
+        assert_eq!(find(None, &fakes.search()).unwrap().version.1, nearest, "{minors:?}");
     }
 }
 
@@ -153,14 +123,8 @@ fn a_wanted_minor_gets_its_newest_micro() {
     fakes.python("python3", (3, 12, 9));
     fakes.python("python3.12", (3, 12, 3));
     fakes.python("python3.11", (3, 11, 7));
-    assert_eq!(
-        find(Some(&version("3.12")), &fakes.search()).unwrap().version,
-        (3, 12, 9)
-    );
-    assert_eq!(
-        find(Some(&version("3.12.3")), &fakes.search()).unwrap().version,
-        (3, 12, 3)
-    );
+    assert_eq!(find(Some(&version("3.12")), &fakes.search()).unwrap().version, (3, 12, 9));
+    assert_eq!(find(Some(&version("3.12.3")), &fakes.search()).unwrap().version, (3, 12, 3));
     assert_eq!(fakes.runs("python3.11"), 0, "its name rules it out");
 }
 
@@ -168,10 +132,7 @@ fn a_wanted_minor_gets_its_newest_micro() {
 fn a_name_that_lies_does_not_hide_the_wanted_version() {
     let fakes = Fakes::new();
     fakes.python("python3.10", (3, 13, 2));
-    assert_eq!(
-        find(Some(&version("3.13")), &fakes.search()).unwrap().version,
-        (3, 13, 2)
-    );
+    assert_eq!(find(Some(&version("3.13")), &fakes.search()).unwrap().version, (3, 13, 2));
 }
 
 #[test]
@@ -231,14 +192,8 @@ fn a_broken_interpreter_does_not_hide_a_good_one() {
 fn an_interpreter_that_hangs_is_ended_with_its_children() {
     let fakes = Fakes::new();
     let pid_file = fakes.root().join("pid");
-    fakes.script(
-        "python3.11",
-        &format!("sleep 1000 &\necho $! > {}\nwait\n", pid_file.display()),
-    );
-    let search = Search {
-        probe_limit: Duration::from_secs(1),
-        ..fakes.search()
-    };
+    fakes.script("python3.11", &format!("sleep 1000 &\necho $! > {}\nwait\n", pid_file.display()));
+    let search = Search { probe_limit: Duration::from_secs(1), ..fakes.search() };
     let error = find(None, &search).unwrap_err().to_string();
     assert!(error.contains("python3.11 (gave no answer in 1s)"), "{error}");
 
@@ -249,10 +204,7 @@ fn an_interpreter_that_hangs_is_ended_with_its_children() {
     let patience = Instant::now() + Duration::from_secs(30);
     let lives = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
     while lives() {
-        assert!(
-            Instant::now() < patience,
-            "the child of a hanging interpreter outlives the probe"
-        );
+        assert!(Instant::now() < patience, "the child of a hanging interpreter outlives the probe");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -267,10 +219,7 @@ fn shims_are_never_run_and_links_count_once() {
     fs::rename(shim, shims.join("python3.11")).unwrap();
     std::os::unix::fs::symlink(&real, fakes.root().join("bin/python3")).unwrap();
 
-    let search = Search {
-        path: vec![shims, fakes.root().join("bin")],
-        ..Search::default()
-    };
+    let search = Search { path: vec![shims, fakes.root().join("bin")], ..Search::default() };
     assert_eq!(find(None, &search).unwrap().executable, real);
     assert_eq!((fakes.runs("python3.11"), fakes.runs("python3.12")), (0, 1));
 }
@@ -281,18 +230,14 @@ fn installations_of_version_managers_are_found_under_home() {
     fakes.python("python3.11", (3, 11, 0));
     fakes.python("python3.12", (3, 12, 0));
     let home = tempfile::tempdir().unwrap();
-    for (manager, name) in [
-        (".pyenv/versions/3.12.0", "python3.12"),
-        (".local/share/uv/python/cpython-3.11", "python3.11"),
-    ] {
+    for (manager, name) in
+        [(".pyenv/versions/3.12.0", "python3.12"), (".local/share/uv/python/cpython-3.11", "python3.11")]
+    {
         let bin = home.path().join(manager).join("bin");
         fs::create_dir_all(&bin).unwrap();
         fs::rename(fakes.root().join("bin").join(name), bin.join(name)).unwrap();
     }
-    let search = Search {
-        home: Some(home.path().into()),
-        ..Search::default()
-    };
+    let search = Search { home: Some(home.path().into()), ..Search::default() };
     assert_eq!(find(None, &search).unwrap().version, (3, 11, 0));
     assert_eq!(find(Some(&version("3.12")), &search).unwrap().version, (3, 12, 0));
 }
@@ -303,32 +248,17 @@ fn a_forced_interpreter_is_the_only_candidate() {
     let twelve = fakes.python("python3.12", (3, 12, 0));
     fakes.python("python3.11", (3, 11, 0));
     fakes.python("python3.8", (3, 8, 0));
-    let forced = |name: &Path| Search {
-        explicit: Some(name.into()),
-        ..fakes.search()
-    };
+    let forced = |name: &Path| Search { explicit: Some(name.into()), ..fakes.search() };
 
     assert_eq!(find(None, &forced(&twelve)).unwrap().executable, twelve);
-    assert_eq!(
-        find(None, &forced(Path::new("python3.12"))).unwrap().executable,
-        twelve
-    );
+    assert_eq!(find(None, &forced(Path::new("python3.12"))).unwrap().executable, twelve);
     assert_eq!(fakes.runs("python3.11"), 0);
 
-    let mismatch = find(Some(&version("3.11")), &forced(&twelve))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        mismatch.contains("is python 3.12.0, but the config asks for 3.11;"),
-        "{mismatch}"
-    );
-    let old = find(None, &forced(Path::new("python3.8")))
-        .unwrap_err()
-        .to_string();
+    let mismatch = find(Some(&version("3.11")), &forced(&twelve)).unwrap_err().to_string();
+    assert!(mismatch.contains("is python 3.12.0, but the config asks for 3.11;"), "{mismatch}");
+    let old = find(None, &forced(Path::new("python3.8"))).unwrap_err().to_string();
     assert!(old.contains("is python 3.8.0, older than 3.9"), "{old}");
-    let missing = find(None, &forced(Path::new("/nowhere/python")))
-        .unwrap_err()
-        .to_string();
+    let missing = find(None, &forced(Path::new("/nowhere/python"))).unwrap_err().to_string();
     assert!(
         missing.starts_with("/nowhere/python cannot be used as the interpreter: no such program"),
         "{missing}"
@@ -340,10 +270,7 @@ fn a_second_search_runs_nothing_until_the_interpreter_changes() {
     let fakes = Fakes::new();
     let cache = tempfile::tempdir().unwrap();
     fakes.python("python3.11", (3, 11, 3));
-    let search = Search {
-        cache: Some(cache.path().join("made/when/needed")),
-        ..fakes.search()
-    };
+    let search = Search { cache: Some(cache.path().join("made/when/needed")), ..fakes.search() };
 
     let first = find(None, &search).unwrap();
     assert_eq!(find(None, &search).unwrap(), first);
@@ -362,24 +289,14 @@ fn a_cache_that_is_corrupt_or_cannot_be_written_is_ignored() {
     fakes.python("python3.11", (3, 11, 3));
     for rubbish in ["", "{", r#"{"format":999,"entries":{}}"#, "\0\0"] {
         fs::write(cache.path().join("pythons.json"), rubbish).unwrap();
-        let search = Search {
-            cache: Some(cache.path().into()),
-            ..fakes.search()
-        };
+        let search = Search { cache: Some(cache.path().into()), ..fakes.search() };
         assert_eq!(find(None, &search).unwrap().version, (3, 11, 3), "{rubbish:?}");
     }
     assert_eq!(fakes.runs("python3.11"), 4);
-    assert_eq!(
-        fs::read_dir(cache.path()).unwrap().count(),
-        1,
-        "no drafts are left"
-    );
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "no drafts are left");
 
     // Not even root can make a directory below a file.
-    let blocked = Search {
-        cache: Some(cache.path().join("pythons.json/below")),
-        ..fakes.search()
-    };
+    let blocked = Search { cache: Some(cache.path().join("pythons.json/below")), ..fakes.search() };
     assert_eq!(find(None, &blocked).unwrap().version, (3, 11, 3));
 }
 
@@ -391,13 +308,8 @@ fn what_is_found_on_this_machine_describes_itself_truthfully() {
     };
     assert!(python.version >= (3, 9, 0));
     assert!(python.stdlib.join("os.py").is_file());
-    for path in [
-        &python.executable,
-        &python.prefix,
-        &python.exec_prefix,
-        &python.stdlib,
-        &python.platstdlib,
-    ] {
+    for path in [&python.executable, &python.prefix, &python.exec_prefix, &python.stdlib, &python.platstdlib]
+    {
         assert_eq!(fs::canonicalize(path).unwrap(), *path, "paths are real");
     }
     let linked = Command::new("ldd").arg(&python.executable).output();
@@ -409,15 +321,9 @@ fn what_is_found_on_this_machine_describes_itself_truthfully() {
 #[test]
 fn every_version_pyenv_keeps_can_be_asked_for() {
     let search = this_machine();
-    let versions = search
-        .home
-        .as_ref()
-        .and_then(|home| fs::read_dir(home.join(".pyenv/versions")).ok());
-    let names = versions
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
+    let versions = search.home.as_ref().and_then(|home| fs::read_dir(home.join(".pyenv/versions")).ok());
+    let names =
+        versions.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut asked = 0;
     for name in names {
         let numbers: Vec<u8> = name.split('.').map_while(|number| number.parse().ok()).collect();
@@ -446,18 +352,13 @@ fn a_virtual_environment_is_traded_for_its_base() {
     for style in ["--copies", "--symlinks"] {
         let dir = tempfile::tempdir().unwrap();
         let venv = dir.path().join("venv");
-        let made = Command::new(&base.executable)
-            .args(["-m", "venv", "--without-pip", style])
-            .arg(&venv)
-            .output();
+        let made =
+            Command::new(&base.executable).args(["-m", "venv", "--without-pip", style]).arg(&venv).output();
         if !made.is_ok_and(|made| made.status.success()) {
             println!("skipped: this python cannot make virtual environments");
             return;
         }
-        let search = Search {
-            explicit: Some(venv.join("bin/python3")),
-            ..Search::default()
-        };
+        let search = Search { explicit: Some(venv.join("bin/python3")), ..Search::default() };
         assert_eq!(find(None, &search).unwrap(), base, "{style}");
     }
 }

@@ -48,7 +48,6 @@ fn confined_life(spec: &JailSpec, request: identity::MapRequest, passed_on: &[Ow
         .step(|| "create mount, network, ipc, uts and cgroup namespaces".into())?;
         kernel::name_host(&spec.hostname).step(|| "set the host name".into())?;
         root::build_and_enter(&spec.root)?;
-        pass_on(passed_on).step(|| "arrange descriptors".into())?;
         // Past this line the process is nobody outside. It keeps the right to change ids, to give each cell its own.
         let keep: &[u32] = match spec.identity {
             Identity::Single => &[],
@@ -59,7 +58,9 @@ fn confined_life(spec: &JailSpec, request: identity::MapRequest, passed_on: &[Ow
         };
         kernel::keep_only_capabilities(keep).step(|| "drop capabilities".into())?;
         kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
-        kernel::die_with_parent().step(|| "ask to die with the helper".into())
+        kernel::die_with_parent().step(|| "ask to die with the helper".into())?;
+        // Last: it may take the numbers of descriptors that were in use until here.
+        pass_on(passed_on).step(|| "arrange descriptors".into())
     })();
     match prepared {
         Err(failed) => failed,

@@ -93,10 +93,10 @@ pub(crate) const MOUNT_ATTR_NOSUID: u64 = 2;
 pub(crate) const MOUNT_ATTR_NODEV: u64 = 4;
 pub(crate) const MOUNT_ATTR_NOEXEC: u64 = 8;
 
+pub(crate) const RLIMIT_DATA: u32 = 2;
 pub(crate) const RLIMIT_CORE: u32 = 4;
 pub(crate) const RLIMIT_NPROC: u32 = 6;
 pub(crate) const RLIMIT_NOFILE: u32 = 7;
-pub(crate) const RLIMIT_AS: u32 = 9;
 pub(crate) const RLIMIT_MSGQUEUE: u32 = 12;
 
 pub(crate) const CAP_SETGID: u32 = 6;

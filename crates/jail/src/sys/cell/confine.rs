@@ -151,13 +151,29 @@ fn split(plan: &CellPlan, parts: &CellParts) -> Step {
             }
             take_descriptors(parts).step(|| "arrange descriptors".into())?;
             // Last, because a low limit on descriptors would forbid the channel its high number.
-            for limit in &plan.rlimits {
-                kernel::limit(limit.resource, limit.value)
-                    .step(|| format!("set resource limit {}", limit.resource))?;
-            }
-            Ok(())
+            limit(plan)
         }
     }
+}
+
+fn limit(plan: &CellPlan) -> Step {
+    for limit in &plan.rlimits {
+        kernel::limit(limit.resource, limit.value)
+            .step(|| format!("set resource limit {}", limit.resource))?;
+    }
+    if plan.extra_data > 0 {
+        // What the zygote had already loaded is not the script's doing.
+        let born_with = std::fs::read_to_string("/proc/self/status")
+            .ok()
+            .and_then(|text| {
+                text.lines()
+                    .find_map(|line| line.strip_prefix("VmData:")?.trim().strip_suffix(" kB")?.parse().ok())
+            })
+            .unwrap_or(0u64);
+        kernel::limit(kernel::RLIMIT_DATA, plan.extra_data.saturating_add(born_with * 1024))
+            .step(|| "set the limit on data".into())?;
+    }
+    Ok(())
 }
 
 fn take_descriptors(parts: &CellParts) -> io::Result<()> {

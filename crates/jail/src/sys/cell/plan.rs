@@ -12,6 +12,8 @@ pub struct CellPlan {
     pub mounts: Vec<PlannedMount>,
     /// Limits to set, in order.
     pub rlimits: Vec<PlannedLimit>,
+    /// Bytes of data beyond what the cell is born with; 0 for no such limit.
+    pub extra_data: u64,
     /// Where Landlock lets a cell write; empty when the kernel has no Landlock.
     pub writable: Vec<String>,
     /// The Landlock version to write rules for; 0 for none.
@@ -48,6 +50,7 @@ impl CellPlan {
         let mut out = Vec::new();
         number(&mut out, u64::from(self.guest_id));
         number(&mut out, u64::from(self.landlock));
+        number(&mut out, self.extra_data);
         number(&mut out, self.mounts.len() as u64);
         for mount in &self.mounts {
             bytes(&mut out, mount.kind.as_bytes());
@@ -77,6 +80,7 @@ impl CellPlan {
         let plan = Self {
             guest_id: reader.number()? as u32,
             landlock: reader.number()? as u32,
+            extra_data: reader.number()?,
             mounts: reader.list(|reader| {
                 Some(PlannedMount {
                     kind: reader.text()?,
@@ -142,6 +146,7 @@ mod tests {
         fn a_plan_survives_the_trip(
             guest_id in 0u32..70_000,
             landlock in 0u32..9,
+            extra_data in any::<u64>(),
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
             rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
             writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
@@ -150,6 +155,7 @@ mod tests {
             let plan = CellPlan {
                 guest_id,
                 landlock,
+                extra_data,
                 mounts: mounts
                     .into_iter()
                     .map(|(kind, target, flags, options)| PlannedMount { kind, target, flags, options })

@@ -1,0 +1,74 @@
+//! Why there is no layer.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use super::hint::Hint;
+use super::installer::Installer;
+use super::requirement::Refusal;
+
+/// A layer that could not be made or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayerError {
+    /// A config without dependencies needs no layer; the caller must not ask for one.
+    #[error("a layer needs at least one requirement")]
+    NoRequirements,
+    /// A requirement that is never handed to an installer.
+    #[error("requirement {requirement:?} is refused: {reason}")]
+    Requirement {
+        /// As it was written.
+        requirement: String,
+        /// Why.
+        reason: Refusal,
+    },
+    /// The installer could not be started at all.
+    #[error("cannot start {installer} ({})", program.display())]
+    Start {
+        /// Which one.
+        installer: Installer,
+        /// What was executed.
+        program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The installer ran and failed.
+    #[error("{installer} could not install {} ({status}){}", requirements.join(", "), explain(*hint, tail))]
+    Install {
+        /// Which one.
+        installer: Installer,
+        /// What was asked of it.
+        requirements: Vec<String>,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines it wrote.
+        tail: Vec<String>,
+        /// What it probably means.
+        hint: Option<Hint>,
+    },
+    /// The store's own files.
+    #[error("cannot {action} {}", path.display())]
+    Store {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl LayerError {
+    /// For `map_err`: what was tried on which path.
+    pub(super) fn store(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Store { action, path: path.to_owned(), source }
+    }
+}
+
+fn explain(hint: Option<Hint>, tail: &[String]) -> String {
+    let hint = hint.map(|hint| format!(": {hint}")).unwrap_or_default();
+    tail.iter().fold(hint, |text, line| format!("{text}\n    {line}"))
+}

@@ -1,0 +1,222 @@
+//! uv or pip, and how each is told the same thing.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::spec::LayerSpec;
+
+/// The program that fills a layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Installer {
+    /// `uv pip install`; preferred, being much faster.
+    Uv {
+        /// Where it is.
+        program: PathBuf,
+    },
+    /// `python -m pip install`.
+    Pip,
+}
+
+/// Variables that would make Python or the installer put things elsewhere, leave things out, or take things in.
+const NEVER_PASSED: &[&str] = &[
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONOPTIMIZE",
+    "PYTHONPATH",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONSTARTUP",
+    "PIP_DRY_RUN",
+    "PIP_EDITABLE",
+    "PIP_PREFIX",
+    "PIP_REQUIREMENT",
+    "PIP_ROOT",
+    "PIP_TARGET",
+    "UV_PREFIX",
+    "UV_SYSTEM_PYTHON",
+    "UV_TARGET",
+    "VIRTUAL_ENV",
+];
+
+/// Quiet terminals, and answers to what a configuration file may otherwise have turned on.
+const ALWAYS_PASSED: &[(&str, &str)] = &[
+    ("NO_COLOR", "1"),
+    ("PIP_NO_COLOR", "1"),
+    ("PIP_REQUIRE_VIRTUALENV", "0"),
+    ("PIP_ROOT_USER_ACTION", "ignore"),
+    ("PIP_USER", "0"),
+    ("UV_NO_PROGRESS", "1"),
+];
+
+/// If one of these is set, uv has been told where packages come from.
+const UV_SOURCES: &[&str] =
+    &["UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_INDEX", "UV_INDEX_URL"];
+
+/// The host's environment with the store's own variables over it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Environment<'a>(pub(super) &'a [(OsString, OsString)]);
+
+impl Environment<'_> {
+    fn get(self, name: &str) -> Option<OsString> {
+        let own = self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        own.or_else(|| env::var_os(name)).filter(|value| !value.is_empty())
+    }
+
+    fn apply(self, command: &mut Command) {
+        command.envs(self.0.iter().map(|(key, value)| (key, value)));
+        for name in NEVER_PASSED {
+            command.env_remove(name);
+        }
+        command.envs(ALWAYS_PASSED.iter().copied());
+    }
+}
+
+impl Installer {
+    /// uv if it is on `PATH` and runs, else pip.
+    pub(super) fn choose(environment: Environment<'_>) -> Self {
+        let path = environment.get("PATH").unwrap_or_default();
+        let programs =
+            env::split_paths(&path).filter(|place| place.is_absolute()).map(|place| place.join("uv"));
+        let works = |program: &PathBuf| program.is_file() && says_it_is_uv(program, environment);
+        programs.into_iter().find(works).map_or(Self::Pip, |program| Self::Uv { program })
+    }
+
+    /// What is executed.
+    pub(super) fn program<'a>(&'a self, spec: &'a LayerSpec) -> &'a Path {
+        match self {
+            Self::Uv { program } => program,
+            Self::Pip => &spec.interpreter.executable,
+        }
+    }
+
+    /// The whole command: requirements come from a file, so that none can be read as an option or seen in a process
+    /// list.
+    pub(super) fn command(
+        &self,
+        spec: &LayerSpec,
+        requirements: &Path,
+        target: &Path,
+        environment: Environment<'_>,
+    ) -> Command {
+        let mut command = Command::new(self.program(spec));
+        environment.apply(&mut command);
+        match self {
+            Self::Uv { .. } => {
+                command.args(["pip", "install", "--compile-bytecode", "--link-mode", "copy"]);
+                command.arg("--python").arg(&spec.interpreter.executable);
+                speak_pip(&mut command, environment);
+            }
+            Self::Pip => {
+                command.args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--compile",
+                    "--no-input",
+                    "--disable-pip-version-check",
+                ]);
+                command.args(["--no-warn-script-location", "--progress-bar", "off"]);
+            }
+        }
+        if !spec.allow_source_builds {
+            command.args(["--only-binary", ":all:"]);
+        }
+        command.arg("--target").arg(target).arg("--requirement").arg(requirements);
+        command
+    }
+}
+
+impl fmt::Display for Installer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uv { .. } => "uv",
+            Self::Pip => "pip",
+        })
+    }
+}
+
+fn says_it_is_uv(program: &Path, environment: Environment<'_>) -> bool {
+    let mut command = Command::new(program);
+    environment.apply(&mut command);
+    let answer = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(b"uv "))
+}
+
+/// uv does not read pip's variables. A host whose packages must come from its own index says so to pip first, and
+/// falling back to the public one for the same names would be a hole; so what pip was told, uv is told.
+fn speak_pip(command: &mut Command, environment: Environment<'_>) {
+    let mut pass = |uv: &str, pip: &str, separator: &str| {
+        if let (None, Some(value)) = (environment.get(uv), environment.get(pip)) {
+            command.env(uv, separated(&value, separator));
+        }
+    };
+    pass("SSL_CERT_FILE", "PIP_CERT", " ");
+    pass("UV_CONSTRAINT", "PIP_CONSTRAINT", " ");
+    pass("UV_INSECURE_HOST", "PIP_TRUSTED_HOST", " ");
+    if UV_SOURCES.iter().any(|name| environment.get(name).is_some()) {
+        return;
+    }
+    pass("UV_INDEX_URL", "PIP_INDEX_URL", " ");
+    pass("UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL", " ");
+    pass("UV_FIND_LINKS", "PIP_FIND_LINKS", ",");
+    let no_index = environment.get("PIP_NO_INDEX");
+    if no_index
+        .is_some_and(|value| !["0", "false", "no", "off"].iter().any(|no| value.eq_ignore_ascii_case(no)))
+    {
+        command.arg("--no-index");
+    }
+}
+
+fn separated(value: &OsStr, separator: &str) -> OsString {
+    match value.to_str() {
+        Some(text) => text.split_whitespace().collect::<Vec<_>>().join(separator).into(),
+        None => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn told(variables: &[(&str, &str)]) -> (Vec<String>, HashMap<String, String>) {
+        let unset = UV_SOURCES.iter().chain(&[
+            "PIP_INDEX_URL",
+            "PIP_EXTRA_INDEX_URL",
+            "PIP_FIND_LINKS",
+            "PIP_NO_INDEX",
+        ]);
+        let mut own: Vec<(OsString, OsString)> = unset.map(|name| (name.into(), "".into())).collect();
+        own.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        let mut command = Command::new("uv");
+        speak_pip(&mut command, Environment(&own));
+        let text = |value: &OsStr| value.to_str().unwrap().to_owned();
+        let envs = command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
+        (command.get_args().map(text).collect(), envs)
+    }
+
+    #[test]
+    fn uv_is_told_what_pip_was_told() {
+        let (args, envs) = told(&[
+            ("PIP_INDEX_URL", "https://index.example/simple"),
+            ("PIP_FIND_LINKS", "/a  /b"),
+            ("PIP_NO_INDEX", "1"),
+        ]);
+        assert_eq!(args, ["--no-index"]);
+        assert_eq!(envs["UV_INDEX_URL"], "https://index.example/simple");
+        assert_eq!(envs["UV_FIND_LINKS"], "/a,/b");
+    }
+
+    #[test]
+    fn uv_keeps_its_own_sources_when_it_has_some() {
+        let (args, envs) =
+            told(&[("UV_INDEX", "https://uv.example"), ("PIP_INDEX_URL", "https://pip.example")]);
+        assert!(args.is_empty());
+        assert!(!envs.contains_key("UV_INDEX_URL"));
+    }
+}

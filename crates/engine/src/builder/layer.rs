@@ -1,0 +1,127 @@
+//! A layer in place, and the manifest that makes it one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::LayerError;
+use super::installer::Installer;
+use super::spec::{LayerSpec, RECIPE};
+
+/// The file in a layer that says what the layer is. A directory without it is none.
+pub const MANIFEST: &str = "belljar-layer.json";
+
+/// An installed, immutable set of packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// The directory to put on `sys.path`.
+    pub path: PathBuf,
+    /// Its name, from [`LayerSpec::key`].
+    pub key: String,
+    /// Whether it was there before it was asked for.
+    pub cached: bool,
+}
+
+/// One installed package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Distribution {
+    /// As its metadata spells it.
+    pub name: String,
+    /// The version chosen.
+    pub version: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    recipe: u32,
+    requirements: Vec<String>,
+    python: String,
+    abi: String,
+    installer: String,
+    distributions: Vec<Distribution>,
+}
+
+impl Layer {
+    /// What the installer put in, dependencies of dependencies included, by name.
+    pub fn distributions(&self) -> Result<Vec<Distribution>, LayerError> {
+        let manifest = read_manifest(&self.path);
+        let manifest = manifest.map_err(LayerError::store("read", &self.path.join(MANIFEST)))?;
+        Ok(manifest.distributions)
+    }
+}
+
+/// Whether `path` holds a finished layer.
+pub(super) fn is_layer(path: &Path) -> bool {
+    read_manifest(path).is_ok_and(|manifest| manifest.recipe == RECIPE)
+}
+
+/// Describes what was installed in `path`.
+pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installer) -> io::Result<()> {
+    let manifest = Manifest {
+        recipe: RECIPE,
+        requirements: spec.canonical(),
+        python: spec.interpreter.dotted(),
+        abi: spec.interpreter.abi.clone(),
+        installer: installer.to_string(),
+        distributions: installed(path)?,
+    };
+    fs::write(path.join(MANIFEST), serde_json::to_vec_pretty(&manifest)?)
+}
+
+fn read_manifest(path: &Path) -> io::Result<Manifest> {
+    Ok(serde_json::from_slice(&fs::read(path.join(MANIFEST))?)?)
+}
+
+fn installed(path: &Path) -> io::Result<Vec<Distribution>> {
+    let mut distributions = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let file_name = entry.file_name();
+        let Some(stem) = file_name.to_str().and_then(|name| name.strip_suffix(".dist-info")) else {
+            continue;
+        };
+        let metadata = fs::read(entry.path().join("METADATA")).unwrap_or_default();
+        let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
+        let header =
+            |header, otherwise: &str| header_of(&metadata, header).unwrap_or_else(|| otherwise.to_owned());
+        distributions.push(Distribution { name: header("Name", name), version: header("Version", version) });
+    }
+    distributions.sort();
+    Ok(distributions)
+}
+
+/// A header of an e-mail-like METADATA file; the description after the first empty line has none.
+fn header_of(metadata: &[u8], wanted: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(metadata);
+    let headers = text.lines().take_while(|line| !line.trim().is_empty());
+    let mut pairs = headers.filter_map(|line| line.split_once(':'));
+    pairs.find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_come_from_metadata_and_else_from_the_directory_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, metadata) in [
+            (
+                "zope_x-2.0.dist-info",
+                Some("Metadata-Version: 2.1\nName: Zope.X\nVersion: 2.0\n\nName: not this\n"),
+            ),
+            ("bare-1.5.dist-info", None),
+            ("code", None),
+        ] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            if let Some(metadata) = metadata {
+                fs::write(dir.path().join(name).join("METADATA"), metadata).unwrap();
+            }
+        }
+        let found = installed(dir.path()).unwrap();
+        let pairs: Vec<_> = found.iter().map(|d| (d.name.as_str(), d.version.as_str())).collect();
+        assert_eq!(pairs, [("Zope.X", "2.0"), ("bare", "1.5")]);
+    }
+}

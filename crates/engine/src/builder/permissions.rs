@@ -1,0 +1,58 @@
+//! A layer is read by cells whose user is not ours, whatever the umask was when it was made.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Makes a tree readable by all and writable by its owner alone, without special bits. Links are not followed.
+pub(super) fn open_to_all(path: &Path) -> io::Result<()> {
+    let meta = fs::symlink_metadata(path)?;
+    if meta.is_symlink() {
+        return Ok(());
+    }
+    let mode = meta.permissions().mode() & 0o7777;
+    let runnable = meta.is_dir() || mode & 0o111 != 0;
+    let open = 0o444 | (mode & 0o200) | if runnable { 0o111 } else { 0 };
+    if open != mode {
+        fs::set_permissions(path, Permissions::from_mode(open))?;
+    }
+    if meta.is_dir() {
+        for entry in fs::read_dir(path)? {
+            open_to_all(&entry?.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_becomes_readable_and_what_links_point_at_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, outside) = (dir.path().join("tree"), dir.path().join("outside"));
+        fs::create_dir_all(tree.join("closed")).unwrap();
+        let files =
+            [("closed/module.py", 0o600, 0o644), ("closed/run", 0o700, 0o755), ("wild", 0o6777, 0o755)];
+        for (name, before, _) in files {
+            fs::write(tree.join(name), "").unwrap();
+            fs::set_permissions(tree.join(name), Permissions::from_mode(before)).unwrap();
+        }
+        fs::set_permissions(tree.join("closed"), Permissions::from_mode(0o700)).unwrap();
+        fs::write(&outside, "").unwrap();
+        fs::set_permissions(&outside, Permissions::from_mode(0o600)).unwrap();
+        symlink(&outside, tree.join("link")).unwrap();
+
+        open_to_all(&tree).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        for (name, _, after) in files {
+            assert_eq!(mode(&tree.join(name)), after, "{name}");
+        }
+        assert_eq!(mode(&tree.join("closed")), 0o755);
+        assert_eq!(mode(&outside), 0o600);
+    }
+}

@@ -1,0 +1,124 @@
+//! The directory of layers.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::error::LayerError;
+use super::installer::{Environment, Installer};
+use super::layer::{Layer, is_layer, write_manifest};
+use super::lock::Lock;
+use super::permissions::open_to_all;
+use super::progress::Progress;
+use super::run::run;
+use super::spec::LayerSpec;
+use super::stage::{Stage, lock_path, sweep};
+
+/// Layers by key under one root. Cheap to make; any number of stores, in any number of processes, may share a root.
+#[derive(Debug, Clone)]
+pub struct LayerStore {
+    root: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl LayerStore {
+    /// Keeps layers in `root`, which is made when the first one is.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, environment: Vec::new() }
+    }
+
+    /// Sets variables for installers over the host's own: an index, a proxy, a `PATH` to find uv in.
+    pub fn with_env<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        self.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// The layer for `spec`, installed now unless it is there already. Blocks for as long as the installer takes.
+    pub fn ensure(&self, spec: &LayerSpec, progress: &mut dyn FnMut(Progress)) -> Result<Layer, LayerError> {
+        spec.check()?;
+        let key = spec.key();
+        let path = self.root.join(&key);
+        if is_layer(&path) {
+            return Ok(Layer { path, key, cached: true });
+        }
+        fs::create_dir_all(&self.root).map_err(LayerError::store("create", &self.root))?;
+        let lock = lock_path(&self.root, &key);
+        let _lock =
+            Lock::take(&lock, || progress(Progress::Waiting)).map_err(LayerError::store("lock", &lock))?;
+        if is_layer(&path) {
+            return Ok(Layer { path, key, cached: true });
+        }
+        sweep(&self.root, &key).map_err(LayerError::store("sweep", &self.root))?;
+        self.install(spec, &key, progress)?;
+        Ok(Layer { path, key, cached: false })
+    }
+
+    fn install(
+        &self,
+        spec: &LayerSpec,
+        key: &str,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), LayerError> {
+        let stage =
+            Stage::new(&self.root, key).map_err(LayerError::store("create a directory in", &self.root))?;
+        let layer = stage.layer();
+        let requirements = spec.canonical();
+        let file = stage.requirements();
+        fs::write(&file, requirements.join("\n") + "\n").map_err(LayerError::store("write", &file))?;
+        fs::create_dir(&layer).map_err(LayerError::store("create", &layer))?;
+
+        let environment = Environment(&self.environment);
+        let installer = Installer::choose(environment);
+        let started = Instant::now();
+        progress(Progress::Started { installer: installer.clone(), requirements: requirements.clone() });
+        let mut command = installer.command(spec, &file, &layer, environment);
+        // `python -m` looks for modules here first, and uv for settings: it must be a directory of ours.
+        command.current_dir(stage.directory());
+        let outcome =
+            run(command, !spec.allow_source_builds, &mut |line| progress(Progress::Line(line.to_owned())))
+                .map_err(|source| LayerError::Start {
+                    installer: installer.clone(),
+                    program: installer.program(spec).to_owned(),
+                    source,
+                })?;
+        if !outcome.status.success() {
+            let (status, tail, hint) = (outcome.status, outcome.tail, outcome.hint);
+            return Err(LayerError::Install { installer, requirements, status, tail, hint });
+        }
+
+        // uv's own, of no use once it is done.
+        let _ = fs::remove_file(layer.join(".lock"));
+        write_manifest(&layer, spec, &installer).map_err(LayerError::store("describe", &layer))?;
+        open_to_all(&layer).map_err(LayerError::store("open", &layer))?;
+        self.place(&stage, &self.root.join(key)).map_err(LayerError::store("place", &layer))?;
+        let seconds = started.elapsed().as_secs_f64();
+        tracing::debug!(key, %installer, seconds, "made a layer");
+        progress(Progress::Done { seconds });
+        Ok(())
+    }
+
+    /// Everything must be on the disk before the name is: a layer that survives a power cut is whole.
+    fn place(&self, stage: &Stage, path: &Path) -> io::Result<()> {
+        flush(&self.root)?;
+        if path.symlink_metadata().is_ok() {
+            fs::rename(path, stage.discarded())?;
+        }
+        fs::rename(stage.layer(), path)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn flush(root: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(fs::File::open(root)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn flush(root: &Path) -> io::Result<()> {
+    fs::File::open(root)?.sync_all()
+}

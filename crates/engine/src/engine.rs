@@ -1,0 +1,150 @@
+//! What every engine offers.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use belljar_core::CellId;
+use belljar_core::config::SandboxConfig;
+pub use belljar_jail::probe::{Protection, State};
+use bytes::Bytes;
+
+use crate::EngineError;
+use crate::builder::Progress;
+
+/// A future behind a pointer, so that engines can be trait objects.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A way to make cells.
+pub trait Engine: Send + Sync + 'static {
+    /// `native`, `docker`, …
+    fn name(&self) -> &'static str;
+
+    /// What this engine can enforce here.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Makes a blueprint ready. Refuses one whose policy it cannot enforce; long work is told through `progress`.
+    fn prepare<'a>(
+        &'a self,
+        blueprint: &'a Blueprint,
+        progress: &'a mut (dyn FnMut(Progress) + Send),
+    ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>>;
+}
+
+/// A blueprint made ready.
+pub trait Template: Send + Sync + 'static {
+    /// What came of making it ready.
+    fn report(&self) -> &TemplateReport;
+
+    /// Makes a cell that is ready for a request.
+    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
+}
+
+/// One live, isolated place with a guest harness in it. Dropping it kills everything in it.
+pub trait Cell: Send + 'static {
+    /// Its name.
+    fn id(&self) -> CellId;
+
+    /// Writes to the private channel.
+    fn send<'a>(&'a mut self, line: &'a [u8]) -> BoxFuture<'a, io::Result<()>>;
+
+    /// The next thing the guest wrote. What it printed before it wrote to the channel comes before that.
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output>;
+
+    /// What it has used so far.
+    fn usage(&self) -> CellUsage;
+
+    /// Kills every process in it, at once. Its last words can still be read.
+    fn kill(&mut self);
+
+    /// Waits until it is dead, having killed it if need be, and tells how it died.
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy>;
+}
+
+/// What comes out of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Bytes on the private channel.
+    Channel(Bytes),
+    /// Bytes on descriptor 1.
+    Stdout(Bytes),
+    /// Bytes on descriptor 2.
+    Stderr(Bytes),
+    /// Nothing more will come: the guest is gone.
+    Closed,
+}
+
+/// What a cell has used. A figure that cannot be measured is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CellUsage {
+    /// Processor time of all its processes, in microseconds.
+    pub cpu_micros: Option<u64>,
+    /// Its largest memory charge, in bytes.
+    pub peak_memory_bytes: Option<u64>,
+    /// Processes the kernel killed for memory.
+    pub oom_kills: u64,
+    /// Forks the kernel refused at the limit.
+    pub forks_refused: u64,
+}
+
+/// How a cell died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Autopsy {
+    /// How its main process ended.
+    pub end: End,
+    /// What it had used.
+    pub usage: CellUsage,
+}
+
+/// How a cell's main process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Exited(i32),
+    /// By a signal from inside.
+    Signaled(i32),
+    /// By us, or with the whole cell; nobody was left to tell.
+    Killed,
+}
+
+/// Everything that goes into a template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blueprint {
+    /// The environment.
+    pub config: SandboxConfig,
+    /// Functions that scripts may call.
+    pub tools: Vec<ToolSource>,
+}
+
+/// A guest tool: a Python file whose functions scripts can call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSource {
+    /// Its file name, ending in `.py`.
+    pub file_name: String,
+    /// Its text.
+    pub source: String,
+}
+
+/// What came of making a blueprint ready.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TemplateReport {
+    /// The interpreter's version.
+    pub python: String,
+    /// Where it is on the host.
+    pub python_path: String,
+    /// Names of the tools that scripts can call.
+    pub tools: Vec<String>,
+    /// A tool that did not load, a preload that failed: worth knowing, no reason to stop.
+    pub warnings: Vec<String>,
+}
+
+/// What an engine can enforce here.
+#[derive(Debug, Clone)]
+pub struct Capabilities {
+    /// Every protection and how it stands.
+    pub protections: Vec<Protection>,
+    /// Whether it can let a guest talk to chosen hosts and to nobody else.
+    pub egress_policy: bool,
+}

@@ -1,0 +1,295 @@
+//! One cell, as the host holds it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use belljar_core::CellId;
+use belljar_core::wire::{GuestFrame, GuestFrameKind, Lines, PROTOCOL};
+use belljar_jail::cgroup::CellCgroup;
+use bytes::{Bytes, BytesMut};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::ids::LeasedId;
+use super::watch::watch;
+use crate::engine::{Autopsy, BoxFuture, Cell, CellUsage, End, Output};
+use crate::reaper::{self, Reaper, Remains};
+
+/// The host's ends of everything a cell is connected by.
+pub(super) struct CellEnds {
+    pub(super) channel: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) status: OwnedFd,
+}
+
+/// One cell. Its parts go to the reaper when it is dropped.
+pub(super) struct NativeCell {
+    id: CellId,
+    /// `None` only while being dropped.
+    parts: Option<Parts>,
+    reaper: Reaper,
+    end: Option<End>,
+}
+
+struct Parts {
+    channel: AsyncFd<OwnedFd>,
+    stdout: Option<AsyncFd<OwnedFd>>,
+    stderr: Option<AsyncFd<OwnedFd>>,
+    status: AsyncFd<OwnedFd>,
+    process: AsyncFd<OwnedFd>,
+    cgroup: CellCgroup,
+    host_id: Option<LeasedId>,
+    /// Read from the channel but not handed out yet, because something printed comes before it.
+    held_back: Option<Output>,
+    channel_open: bool,
+    buffer: BytesMut,
+}
+
+const READ_SIZE: usize = 64 * 1024;
+
+impl NativeCell {
+    pub(super) fn new(
+        id: CellId,
+        ends: CellEnds,
+        process: OwnedFd,
+        (cgroup, host_id): (CellCgroup, Option<LeasedId>),
+        reaper: Reaper,
+    ) -> io::Result<Self> {
+        let parts = Parts {
+            channel: watch(ends.channel, Interest::READABLE | Interest::WRITABLE)?,
+            stdout: Some(watch(ends.stdout, Interest::READABLE)?),
+            stderr: Some(watch(ends.stderr, Interest::READABLE)?),
+            status: watch(ends.status, Interest::READABLE)?,
+            process: watch(process, Interest::READABLE)?,
+            cgroup,
+            host_id,
+            held_back: None,
+            channel_open: true,
+            buffer: BytesMut::new(),
+        };
+        Ok(Self { id, parts: Some(parts), reaper, end: None })
+    }
+
+    /// Waits for the harness's `ready`; the reason when it does not come.
+    pub(super) async fn wait_until_ready(&mut self) -> Result<(), String> {
+        const WITHIN: Duration = Duration::from_secs(30);
+        let mut lines = Lines::with_limit(READ_SIZE);
+        let mut said = String::new();
+        let ready = tokio::time::timeout(WITHIN, async {
+            loop {
+                match std::future::poll_fn(|cx| self.poll_output(cx)).await {
+                    Output::Channel(bytes) => {
+                        lines.push(&bytes);
+                        while let Ok(Some(line)) = lines.next_line() {
+                            match GuestFrame::parse(line) {
+                                Some(frame) if frame.kind == GuestFrameKind::Ready => {
+                                    return match frame.protocol {
+                                        Some(PROTOCOL) => Ok(()),
+                                        other => Err(format!("it speaks protocol {other:?}, not {PROTOCOL}")),
+                                    };
+                                }
+                                _ => {}
+                            }
+                        }
+                    }
+                    Output::Stdout(bytes) | Output::Stderr(bytes) => {
+                        said.push_str(&String::from_utf8_lossy(&bytes))
+                    }
+                    Output::Closed => return Err(self.why_it_did_not_start().await),
+                }
+            }
+        })
+        .await;
+        let reason = match ready {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(reason)) => reason,
+            Err(_) => "it was not ready within 30 s".to_owned(),
+        };
+        Err(if said.trim().is_empty() { reason } else { format!("{reason}; it said: {}", said.trim()) })
+    }
+
+    async fn why_it_did_not_start(&mut self) -> String {
+        match self.read_status().await {
+            Some(record) if record.first() == Some(&b'F') => {
+                String::from_utf8_lossy(&record[1..]).into_owned()
+            }
+            _ => format!("it ended before it was ready ({:?})", self.end_of_life().await),
+        }
+    }
+
+    /// What PID 1 left on the status socket, once it is dead.
+    async fn read_status(&mut self) -> Option<Vec<u8>> {
+        let parts = self.parts.as_ref()?;
+        // PID 1 writes before it exits, so once it is dead whatever it had to say can be read without waiting.
+        let _ = parts.process.readable().await;
+        let mut record = vec![0; 4096];
+        match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
+            Ok(read) if read > 0 => {
+                record.truncate(read);
+                Some(record)
+            }
+            _ => None,
+        }
+    }
+
+    async fn end_of_life(&mut self) -> End {
+        if let Some(end) = self.end {
+            return end;
+        }
+        let end = match self.read_status().await {
+            Some(record) if record.first() == Some(&b'E') && record.len() >= 5 => {
+                let status = i32::from_le_bytes([record[1], record[2], record[3], record[4]]);
+                match status & 0x7f {
+                    0 => End::Exited((status >> 8) & 0xff),
+                    signal => End::Signaled(signal),
+                }
+            }
+            _ => End::Killed,
+        };
+        self.end = Some(end);
+        end
+    }
+}
+
+impl Cell for NativeCell {
+    fn id(&self) -> CellId {
+        self.id
+    }
+
+    fn send<'a>(&'a mut self, line: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(async move {
+            let parts = self.parts.as_ref().expect("only a dropped cell has no parts");
+            let mut rest = line;
+            while !rest.is_empty() {
+                // Most lines fit at once: try before asking the reactor.
+                let written = match rustix::net::send(
+                    parts.channel.get_ref(),
+                    rest,
+                    rustix::net::SendFlags::NOSIGNAL,
+                ) {
+                    Ok(written) => written,
+                    Err(rustix::io::Errno::AGAIN) => {
+                        parts
+                            .channel
+                            .async_io(Interest::WRITABLE, |socket| {
+                                Ok(rustix::net::send(socket, rest, rustix::net::SendFlags::NOSIGNAL)?)
+                            })
+                            .await?
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                rest = &rest[written..];
+            }
+            Ok(())
+        })
+    }
+
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
+        let parts = self.parts.as_mut().expect("only a dropped cell has no parts");
+        parts.poll_output(cx)
+    }
+
+    fn usage(&self) -> CellUsage {
+        let counted = self.parts.as_ref().map(|parts| parts.cgroup.usage()).unwrap_or_default();
+        CellUsage {
+            cpu_micros: counted.cpu_micros,
+            peak_memory_bytes: counted.peak_memory_bytes,
+            oom_kills: counted.oom_kills,
+            forks_refused: counted.forks_refused,
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(parts) = &self.parts {
+            reaper::kill(parts.process.get_ref());
+        }
+    }
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(async move {
+            let end = self.end_of_life().await;
+            Autopsy { end, usage: self.usage() }
+        })
+    }
+}
+
+impl Drop for NativeCell {
+    fn drop(&mut self) {
+        let Some(mut parts) = self.parts.take() else { return };
+        let cgroup = std::mem::take(&mut parts.cgroup);
+        let Parts { channel, stdout, stderr, status, process, host_id, .. } = parts;
+        self.reaper.reap(Remains {
+            process: process.into_inner(),
+            cgroup,
+            belongings: Box::new((channel, stdout, stderr, status, host_id)),
+        });
+    }
+}
+
+impl Parts {
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
+        if self.held_back.is_none() && self.channel_open {
+            match poll_read(&self.channel, &mut self.buffer, cx) {
+                Poll::Ready(Some(bytes)) => self.held_back = Some(Output::Channel(bytes)),
+                Poll::Ready(None) => self.channel_open = false,
+                Poll::Pending => {}
+            }
+        }
+        // The guest prints before it writes to the channel, so what it printed is in the pipe by now whether or not the
+        // reactor has noticed: hence a plain read.
+        for is_stdout in [true, false] {
+            let pipe = if is_stdout { &mut self.stdout } else { &mut self.stderr };
+            let Some(open) = pipe.as_ref() else { continue };
+            let output: fn(Bytes) -> Output = if is_stdout { Output::Stdout } else { Output::Stderr };
+            match read_now(open, &mut self.buffer) {
+                Read::Some(bytes) => return Poll::Ready(output(bytes)),
+                Read::End => *pipe = None,
+                Read::Nothing => {
+                    if self.held_back.is_none() {
+                        match poll_read(open, &mut self.buffer, cx) {
+                            Poll::Ready(Some(bytes)) => return Poll::Ready(output(bytes)),
+                            Poll::Ready(None) => *pipe = None,
+                            Poll::Pending => {}
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(output) = self.held_back.take() {
+            return Poll::Ready(output);
+        }
+        let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
+        if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending }
+    }
+}
+
+enum Read {
+    Some(Bytes),
+    End,
+    Nothing,
+}
+
+fn read_now(fd: &AsyncFd<OwnedFd>, buffer: &mut BytesMut) -> Read {
+    buffer.resize(READ_SIZE, 0);
+    match rustix::io::read(fd.as_fd(), &mut buffer[..]) {
+        Ok(0) => Read::End,
+        Ok(read) => Read::Some(buffer.split_to(read).freeze()),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Read::Nothing,
+        Err(_) => Read::End,
+    }
+}
+
+/// `None` at the end of the stream, however it came about.
+fn poll_read(fd: &AsyncFd<OwnedFd>, buffer: &mut BytesMut, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    loop {
+        let Ok(mut guard) = ready!(fd.poll_read_ready(cx)) else { return Poll::Ready(None) };
+        match read_now(fd, buffer) {
+            Read::Some(bytes) => return Poll::Ready(Some(bytes)),
+            Read::End => return Poll::Ready(None),
+            Read::Nothing => guard.clear_ready(),
+        }
+    }
+}

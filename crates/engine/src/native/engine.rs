@@ -1,0 +1,289 @@
+//! The engine itself: what this machine allows, and how a blueprint is made ready.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use belljar_core::config::ResourceLimits;
+use belljar_core::wire::PROTOCOL;
+use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
+use belljar_jail::probe::{State, Survey, survey};
+use belljar_jail::{CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
+
+use super::ids::IdPool;
+use super::root::{self, HARNESS_PATH};
+use super::template::NativeTemplate;
+use super::zygote::Zygote;
+use crate::EngineError;
+use crate::builder::{LayerSpec, LayerStore, Progress};
+use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
+use crate::python::{self, Interpreter, Search};
+use crate::reaper::Reaper;
+
+const MIB: u64 = 1 << 20;
+
+/// How an engine is set up.
+#[derive(Debug, Clone)]
+pub struct NativeOptions {
+    /// Where dependency layers and what is known about interpreters are kept.
+    pub cache: PathBuf,
+    /// Where to look for interpreters.
+    pub search: Search,
+}
+
+/// Makes cells out of Linux namespaces.
+pub struct NativeEngine {
+    options: NativeOptions,
+    cgroups: Arc<Cgroups>,
+    survey: Survey,
+    capabilities: Capabilities,
+    identity: Identity,
+    ids: Option<IdPool>,
+    reaper: Reaper,
+}
+
+impl NativeEngine {
+    /// Looks at the machine. Succeeds also where no cell can be made, so that `doctor` can say why.
+    pub fn new(options: NativeOptions) -> Result<Self, EngineError> {
+        let cgroups = Arc::new(Cgroups::detect(&Surroundings::of_this_process()));
+        let survey = survey(&cgroups)?;
+        let capabilities = Capabilities { protections: survey.protections.clone(), egress_policy: false };
+        let (identity, ids) = if rustix::process::geteuid().is_root() {
+            const IDS: u32 = 0xfff0;
+            let offset =
+                rustix::process::getpid().as_raw_nonzero().get().unsigned_abs().wrapping_mul(257) % IDS;
+            (Identity::NOBODYS_RANGE, Some(IdPool::new(IDS, offset)))
+        } else {
+            (Identity::Single, None)
+        };
+        let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
+        raise_descriptor_limit();
+        Ok(Self { options, cgroups, survey, capabilities, identity, ids, reaper })
+    }
+
+    /// Waits until every cell that was dropped or destroyed is gone from the system. Blocks.
+    pub fn wait_until_reaped(&self) {
+        self.reaper.wait_until_idle();
+    }
+
+    /// Which interpreter a config would get.
+    pub fn interpreter(
+        &self,
+        config: &belljar_core::config::SandboxConfig,
+    ) -> Result<Interpreter, EngineError> {
+        Ok(python::find(config.python_version.as_ref(), &self.options.search)?)
+    }
+
+    /// Refuses what cannot be enforced here, before anything is started.
+    fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
+        let config = &blueprint.config;
+        config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+        if let Some(obstacle) = self.survey.obstacles().next() {
+            return Err(unenforceable(obstacle.name, &obstacle.state));
+        }
+        for required in &config.require {
+            match self.survey.protection(required.name()) {
+                Some(protection) if protection.state.is_active() => {}
+                Some(protection) => {
+                    return Err(unenforceable(
+                        &format!("require = [\"{}\"]", required.name()),
+                        &protection.state,
+                    ));
+                }
+                None => {
+                    let state =
+                        State::Missing { reason: "it is not known here".into(), remedy: String::new() };
+                    return Err(unenforceable(required.name(), &state));
+                }
+            }
+        }
+        if !config.network_policy.is_isolated() && !self.capabilities.egress_policy {
+            return Err(EngineError::Unenforceable {
+                engine: "native",
+                what: format!("network_policy.allowed_hosts = {:?}", config.network_policy.allowed_hosts),
+                reason: "it has no egress proxy yet".into(),
+                remedy: "Leave allowed_hosts empty: the cell then has no network at all".into(),
+            });
+        }
+        check_tool_names(blueprint)
+    }
+
+    fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
+        CellLimits {
+            scratch_bytes: scratch_mb * MIB,
+            temporary_bytes: scratch_mb * MIB,
+            // Room for many small files without letting them take much unaccounted memory.
+            inodes: (scratch_mb * 256).clamp(4096, 1 << 20),
+            open_files: u64::from(limits.open_files),
+            // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
+            processes: (!self.cgroups.has(Controller::Pids)).then_some(u64::from(limits.pids_limit) + 1),
+            extra_data: (!self.cgroups.has(Controller::Memory)).then_some(limits.memory_mb * MIB),
+            writable,
+            landlock: self.survey.landlock,
+        }
+    }
+
+    async fn make_ready(
+        &self,
+        blueprint: &Blueprint,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Arc<dyn Template>, EngineError> {
+        self.check(blueprint)?;
+        let config = &blueprint.config;
+        let (interpreter, layer) = self.provision(blueprint, progress).await?;
+        let guest = root::lay_out(blueprint, &interpreter, layer.as_deref())?;
+        let limits = &config.resource_limits;
+        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
+        let spec = JailSpec {
+            identity: self.identity,
+            hostname: "belljar".into(),
+            root: guest.entries,
+            command: vec![guest.python, "-I".into(), "-S".into(), "-B".into(), HARNESS_PATH.into()],
+            env: guest.env,
+        };
+        let library = sealed_file("belljar-cell", CELL_LIBRARY)
+            .map_err(EngineError::io("hand over the cell library"))?;
+        let plan = sealed_file("belljar-plan", &plan.encode())
+            .map_err(EngineError::io("hand over the cell plan"))?;
+        let launched = launch(&spec, &[library.as_fd(), plan.as_fd()])?;
+        let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
+        if ready.protocol != PROTOCOL {
+            return Err(EngineError::Spawn {
+                name: config.name.clone(),
+                reason: format!("the harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
+            });
+        }
+        let report = TemplateReport {
+            python: ready.python,
+            python_path: interpreter.executable.display().to_string(),
+            tools: ready.tools,
+            warnings: ready.warnings,
+        };
+        Ok(Arc::new(NativeTemplate {
+            name: config.name.clone(),
+            report,
+            zygote,
+            cgroups: Arc::clone(&self.cgroups),
+            limits: cgroup_limits(limits),
+            ids: self.ids.clone(),
+            reaper: self.reaper.clone(),
+        }))
+    }
+
+    /// The interpreter and the dependency layer; both may run other programs, so not on an async thread.
+    async fn provision(
+        &self,
+        blueprint: &Blueprint,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<(Interpreter, Option<PathBuf>), EngineError> {
+        let config = &blueprint.config;
+        let (search, wanted) = (self.options.search.clone(), config.python_version);
+        let guest_is_somebody_else = self.ids.is_some();
+        let interpreter = blocking(move || {
+            let interpreter = python::find(wanted.as_ref(), &search)?;
+            if guest_is_somebody_else {
+                python::readable_by_others(&interpreter)?;
+            }
+            Ok::<_, EngineError>(interpreter)
+        })
+        .await?;
+        if config.dependencies.is_empty() {
+            return Ok((interpreter, None));
+        }
+        let spec = LayerSpec {
+            requirements: config.dependencies.clone(),
+            interpreter: interpreter.clone(),
+            allow_source_builds: config.allow_source_builds,
+        };
+        let store = LayerStore::new(self.options.cache.join("layers"));
+        let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
+        let install = blocking(move || {
+            store.ensure(&spec, &mut |step| drop(news.send(step))).map_err(EngineError::from)
+        });
+        tokio::pin!(install);
+        let layer = loop {
+            tokio::select! {
+                Some(step) = reported.recv() => progress(step),
+                layer = &mut install => break layer?,
+            }
+        };
+        while let Ok(step) = reported.try_recv() {
+            progress(step);
+        }
+        Ok((interpreter, Some(layer.path)))
+    }
+}
+
+impl Engine for NativeEngine {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        blueprint: &'a Blueprint,
+        progress: &'a mut (dyn FnMut(Progress) + Send),
+    ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
+        Box::pin(self.make_ready(blueprint, progress))
+    }
+}
+
+fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
+    CgroupLimits {
+        memory_bytes: limits.memory_mb * MIB,
+        memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
+        cpu_quota: limits.cpu_quota,
+        pids: u64::from(limits.pids_limit),
+    }
+}
+
+fn check_tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
+    let mut seen = BTreeSet::new();
+    for tool in &blueprint.tools {
+        let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();
+        let plain = !stem.is_empty()
+            && stem.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+            && !stem.starts_with('.');
+        let rule = match (plain, seen.insert(&tool.file_name)) {
+            (false, _) => "must be letters, digits, `_`, `-` or `.`, and end in .py",
+            (_, false) => "is used twice",
+            _ => continue,
+        };
+        return Err(EngineError::ToolName { name: tool.file_name.clone(), rule });
+    }
+    Ok(())
+}
+
+fn unenforceable(what: &str, state: &State) -> EngineError {
+    let (reason, remedy) = match state {
+        State::Active { detail } => (detail.clone(), String::new()),
+        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
+            (reason.clone(), remedy.clone())
+        }
+    };
+    EngineError::Unenforceable { engine: "native", what: what.to_owned(), reason, remedy }
+}
+
+/// A warm cell is five descriptors here; a thousand of them pass the usual soft limit.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(EngineError::Io { action: "wait for a background step", source: error.into() }),
+        },
+    }
+}

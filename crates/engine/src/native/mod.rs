@@ -1,0 +1,19 @@
+//! The embedded default: a zygote per template, cells forked ahead of need, each used once. No daemon.
+//!
+//! ```text
+//!  NativeEngine ──prepare──► NativeTemplate ── zygote (control socket) ──spawn──► NativeCell
+//!    survey of the machine     guest root, cell plan, interpreter                  channel, stdout, stderr, status, pidfd, cgroup
+//! ```
+//!
+//! The jail crate does the confining; this module decides what a cell sees, talks to the zygote, and owns what each cell is
+//! made of on the host's side.
+
+mod cell;
+mod engine;
+mod ids;
+mod root;
+mod template;
+mod watch;
+mod zygote;
+
+pub use engine::{NativeEngine, NativeOptions};

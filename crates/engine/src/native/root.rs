@@ -1,0 +1,205 @@
+//! What a guest sees of the file system: the interpreter, its libraries, its packages, and little else.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use belljar_jail::RootEntry;
+
+use crate::EngineError;
+use crate::engine::Blueprint;
+use crate::guest::HARNESS;
+use crate::python::Interpreter;
+
+/// Where an interpreter that is not the system's shows up; its place on the host is nobody's business inside.
+const PYTHON: &str = "/opt/python";
+/// Where the dependency layer shows up.
+const LAYER: &str = "/opt/pydeps";
+/// The harness, inside.
+pub(super) const HARNESS_PATH: &str = "/run/belljar/harness.py";
+
+/// The guest's file system and how to start Python in it.
+pub(super) struct GuestRoot {
+    pub(super) entries: Vec<RootEntry>,
+    pub(super) python: String,
+    pub(super) env: Vec<(String, String)>,
+    /// Places outside the scratch ones that a guest may write to.
+    pub(super) writable: Vec<String>,
+}
+
+/// Lays out the file system of a blueprint's cells.
+pub(super) fn lay_out(
+    blueprint: &Blueprint,
+    interpreter: &Interpreter,
+    layer: Option<&Path>,
+) -> Result<GuestRoot, EngineError> {
+    let mut entries = system();
+    entries.extend(devices());
+    entries.extend(identity_files());
+    let (python, library_path) = place_python(interpreter, &mut entries);
+    let mut writable = Vec::new();
+    for resource in &blueprint.config.resources {
+        let missing = |source| EngineError::Resource {
+            host_path: resource.host_path.clone(),
+            container_path: resource.container_path.clone(),
+            source,
+        };
+        std::fs::metadata(&resource.host_path).map_err(missing)?;
+        if !resource.read_only {
+            writable.push(resource.container_path.clone());
+        }
+        entries.push(RootEntry::Bind {
+            source: resource.host_path.clone(),
+            target: resource.container_path.clone().into(),
+            writable: !resource.read_only,
+        });
+    }
+    match layer {
+        Some(path) => entries.push(bind(path, LAYER)),
+        None => entries.push(RootEntry::Directory { path: LAYER.into() }),
+    }
+    entries.push(RootEntry::Directory { path: "/tools".into() });
+    for tool in &blueprint.tools {
+        entries.push(file(&format!("/tools/{}", tool.file_name), &tool.source));
+    }
+    entries.push(file(HARNESS_PATH, HARNESS));
+    entries.push(file("/run/belljar/template.json", &template_settings(blueprint)));
+    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable })
+}
+
+/// Programs and libraries of the host's system, read-only. Not `/usr/local`, `/usr/share` or `/usr/src`: what is not the
+/// distribution's own, or not needed to run, is not shown.
+fn system() -> Vec<RootEntry> {
+    let mut entries = vec![
+        RootEntry::Proc { path: "/proc".into() },
+        RootEntry::Directory { path: "/workspace".into() },
+        RootEntry::Directory { path: "/tmp".into() },
+    ];
+    for path in [
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/lib32",
+        "/usr/lib64",
+        "/usr/libx32",
+        "/usr/share/zoneinfo",
+        "/usr/share/ca-certificates",
+        "/usr/share/terminfo",
+    ] {
+        if Path::new(path).is_dir() {
+            entries.push(bind(path, path));
+        }
+    }
+    for path in ["/bin", "/lib", "/lib32", "/lib64", "/libx32"] {
+        match std::fs::read_link(path) {
+            Ok(target) => entries.push(RootEntry::Symlink { path: path.into(), target }),
+            Err(_) if Path::new(path).is_dir() => entries.push(bind(path, path)),
+            Err(_) => {}
+        }
+    }
+    for path in [
+        "/etc/ld.so.cache",
+        "/etc/ssl/certs",
+        "/etc/ssl/openssl.cnf",
+        "/etc/alternatives",
+        "/etc/localtime",
+        "/etc/mime.types",
+    ] {
+        if Path::new(path).exists() {
+            entries.push(bind(path, path));
+        }
+    }
+    entries
+}
+
+fn devices() -> Vec<RootEntry> {
+    let mut entries: Vec<RootEntry> = ["null", "zero", "full", "random", "urandom"]
+        .map(|name| RootEntry::Device { path: Path::new("/dev").join(name) })
+        .into();
+    entries.push(RootEntry::Directory { path: "/dev/shm".into() });
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        entries.push(RootEntry::Symlink { path: Path::new("/dev").join(name), target: target.into() });
+    }
+    entries
+}
+
+fn identity_files() -> Vec<RootEntry> {
+    vec![
+        file(
+            "/etc/passwd",
+            "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+        ),
+        file("/etc/group", "sandbox:x:1000:\nnogroup:x:65534:\n"),
+        file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
+        file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+    ]
+}
+
+/// Puts the interpreter in its place; its path inside and the library path it needs.
+fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (String, Option<String>) {
+    let prefix = &interpreter.prefix;
+    if prefix == Path::new("/usr") {
+        return (interpreter.executable.display().to_string(), None);
+    }
+    let inside = if prefix.starts_with("/usr") { prefix.clone() } else { PathBuf::from(PYTHON) };
+    entries.push(bind(prefix, &inside));
+    let python = match interpreter.executable.strip_prefix(prefix) {
+        Ok(relative) => inside.join(relative),
+        Err(_) => {
+            // An executable apart from its prefix is rare, but legal.
+            entries.push(bind(&interpreter.executable, &interpreter.executable));
+            interpreter.executable.clone()
+        }
+    };
+    let library_path = interpreter.shared_library.as_ref().and_then(|library| {
+        let directory = library.parent()?;
+        let inside =
+            directory.strip_prefix(prefix).map_or(directory.to_owned(), |relative| inside.join(relative));
+        Some(inside.display().to_string())
+    });
+    (python.display().to_string(), library_path)
+}
+
+fn environment(blueprint: &Blueprint, library_path: Option<String>) -> Vec<(String, String)> {
+    let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
+    let mut env: BTreeMap<String, String> = [
+        ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/workspace"),
+        ("TMPDIR", "/tmp"),
+        ("USER", "sandbox"),
+        ("LOGNAME", "sandbox"),
+        ("LANG", "C.UTF-8"),
+        ("PYTHONPATH", LAYER),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        // Numeric libraries size their thread pools by the machine's cores otherwise, not by the cell's share of them.
+        ("OMP_NUM_THREADS", &threads),
+        ("OPENBLAS_NUM_THREADS", &threads),
+        ("MKL_NUM_THREADS", &threads),
+        ("NUMEXPR_NUM_THREADS", &threads),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect();
+    env.extend(library_path.map(|path| ("LD_LIBRARY_PATH".to_owned(), path)));
+    env.extend(blueprint.config.env.clone());
+    env.into_iter().collect()
+}
+
+fn template_settings(blueprint: &Blueprint) -> String {
+    serde_json::json!({
+        "preload": blueprint.config.preload,
+        "dependencies": blueprint.config.dependencies,
+    })
+    .to_string()
+}
+
+fn bind(source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> RootEntry {
+    RootEntry::Bind { source: source.into(), target: target.into(), writable: false }
+}
+
+fn file(path: &str, contents: &str) -> RootEntry {
+    RootEntry::File { path: path.into(), contents: contents.into() }
+}

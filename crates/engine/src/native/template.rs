@@ -1,0 +1,102 @@
+//! A blueprint made ready: a zygote, and what its cells are made of.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use belljar_core::CellId;
+use belljar_jail::cgroup::{CellCgroup, CgroupLimits, Cgroups};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::PipeFlags;
+
+use super::cell::{CellEnds, NativeCell};
+use super::ids::IdPool;
+use super::zygote::Zygote;
+use crate::EngineError;
+use crate::engine::{BoxFuture, Cell, Template, TemplateReport};
+use crate::reaper::Reaper;
+
+/// Numbers cells across all templates of this process, so that their control groups have names of their own.
+static CELLS: AtomicU64 = AtomicU64::new(1);
+
+pub(super) struct NativeTemplate {
+    pub(super) name: String,
+    pub(super) report: TemplateReport,
+    pub(super) zygote: Zygote,
+    pub(super) cgroups: Arc<Cgroups>,
+    pub(super) limits: CgroupLimits,
+    /// `None` when the host is not root: then there is but one id.
+    pub(super) ids: Option<IdPool>,
+    pub(super) reaper: Reaper,
+}
+
+impl Template for NativeTemplate {
+    fn report(&self) -> &TemplateReport {
+        &self.report
+    }
+
+    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move {
+            let mut cell = self.make().await?;
+            cell.wait_until_ready()
+                .await
+                .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
+            Ok(Box::new(cell) as Box<dyn Cell>)
+        })
+    }
+}
+
+impl NativeTemplate {
+    async fn make(&self) -> Result<NativeCell, EngineError> {
+        let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
+        let host_id = match &self.ids {
+            None => None,
+            Some(pool) => Some(pool.lease().ok_or_else(|| EngineError::Spawn {
+                name: self.name.clone(),
+                reason: "every user id for cells is in use".into(),
+            })?),
+        };
+        let mut cgroup = self.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
+            EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
+        })?;
+        let spawned = self.connect(id, host_id.as_ref().map_or(0, |leased| leased.get()), &cgroup).await;
+        let (ends, process) = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                let _ = cgroup.remove();
+                return Err(error);
+            }
+        };
+        cgroup.close_join_files();
+        NativeCell::new(id, ends, process, (cgroup, host_id), self.reaper.clone())
+            .map_err(EngineError::io("watch a cell"))
+    }
+
+    /// Makes the connections and has the zygote clone itself onto their other ends.
+    async fn connect(
+        &self,
+        id: CellId,
+        host_id: u32,
+        cgroup: &CellCgroup,
+    ) -> Result<(CellEnds, OwnedFd), EngineError> {
+        let (ends, theirs) = connections().map_err(EngineError::io("make a cell's connections"))?;
+        let mut descriptors =
+            vec![theirs.channel.as_fd(), theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
+        descriptors.extend(cgroup.join_files());
+        let process = self.zygote.spawn(id.get(), host_id, &descriptors).await?;
+        Ok((ends, process))
+    }
+}
+
+fn connections() -> io::Result<(CellEnds, CellEnds)> {
+    let socket = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
+    let (channel, their_channel) = socket(SocketType::STREAM)?;
+    let (status, their_status) = socket(SocketType::SEQPACKET)?;
+    let (stdout, their_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, their_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((
+        CellEnds { channel, stdout, stderr, status },
+        CellEnds { channel: their_channel, stdout: their_stdout, stderr: their_stderr, status: their_status },
+    ))
+}

@@ -1,0 +1,17 @@
+//! Descriptors that the async runtime watches.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// A descriptor of ours, made non-blocking and watched.
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe over types that may swap their descriptor; an OwnedFd that is never lent mutably cannot"
+)]
+pub(super) fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    AsyncFd::with_interest(fd, interest)
+}

@@ -1,0 +1,189 @@
+//! The host's end of a zygote's control socket.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, ChildStderr};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use belljar_jail::Launched;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use serde::Deserialize;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::watch::watch;
+use crate::EngineError;
+
+/// A zygote. Dropping it hangs up, and with the zygote go all its cells.
+pub(super) struct Zygote {
+    name: String,
+    control: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    last_words: LastWords,
+    helper: Mutex<Child>,
+}
+
+/// What a zygote says once it is ready.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Ready {
+    pub(super) protocol: u32,
+    pub(super) python: String,
+    pub(super) tools: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Anything the helper or the zygote says before it serves.
+#[derive(Deserialize)]
+struct Greeting {
+    r#type: String,
+    step: Option<String>,
+    error: Option<String>,
+}
+
+/// Heavy packages can take long to import, a zygote that hangs must not take for ever.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+impl Zygote {
+    /// Takes over a launched jail and waits until its zygote serves.
+    pub(super) async fn meet(name: &str, launched: Launched) -> Result<(Self, Ready), EngineError> {
+        let Launched { control, mut helper } = launched;
+        let last_words = LastWords::listen(helper.stderr.take());
+        let control = watch(control, Interest::READABLE | Interest::WRITABLE)
+            .map_err(EngineError::io("set up the control socket"))?;
+        let zygote = Self {
+            name: name.to_owned(),
+            control: tokio::sync::Mutex::new(None),
+            last_words,
+            helper: Mutex::new(helper),
+        };
+        let greeting = tokio::time::timeout(READY_WITHIN, receive(&control)).await;
+        let message = match greeting {
+            Err(_) => return Err(zygote.gone("it was not ready within 120 s")),
+            Ok(Err(_)) => return Err(zygote.gone("")),
+            Ok(Ok((message, _))) => message,
+        };
+        let greeting: Greeting = serde_json::from_slice(&message)
+            .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
+        if greeting.r#type == "failed" {
+            return Err(EngineError::Jail {
+                step: greeting.step.unwrap_or_default(),
+                error: greeting.error.unwrap_or_default(),
+                remedy: "`belljar doctor` tells what this machine allows".into(),
+            });
+        }
+        let ready = serde_json::from_slice(&message)
+            .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
+        *zygote.control.lock().await = Some(control);
+        Ok((zygote, ready))
+    }
+
+    /// Asks for a cell made of these descriptors; a handle on its PID 1.
+    pub(super) async fn spawn(
+        &self,
+        number: u64,
+        host_id: u32,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<OwnedFd, EngineError> {
+        let control = self.control.lock().await;
+        let control = control.as_ref().ok_or_else(|| self.gone(""))?;
+        let message = format!("spawn {number} {host_id}");
+        control
+            .async_io(Interest::WRITABLE, |socket| {
+                belljar_jail::send(socket, message.as_bytes(), descriptors)
+            })
+            .await
+            .map_err(|_| self.gone(""))?;
+        loop {
+            let (answer, handle) = receive(control).await.map_err(|_| self.gone(""))?;
+            let answer = String::from_utf8_lossy(&answer);
+            let mut words = answer.splitn(3, ' ');
+            let (verb, about, rest) = (words.next(), words.next(), words.next().unwrap_or_default());
+            if about.and_then(|text| text.parse().ok()) != Some(number) {
+                // Of a spawn whose caller gave up; that cell finds its channel closed and ends.
+                continue;
+            }
+            return match (verb, handle) {
+                (Some("spawned"), Some(handle)) => Ok(handle),
+                _ => Err(EngineError::Spawn { name: self.name.clone(), reason: rest.to_owned() }),
+            };
+        }
+    }
+
+    fn gone(&self, why: &str) -> EngineError {
+        let mut stderr = self.last_words.text();
+        if !why.is_empty() {
+            stderr = format!("{why}\n{stderr}");
+        }
+        EngineError::ZygoteGone { name: self.name.clone(), stderr }
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        // Hanging up is what ends the jail; the wait only keeps the helper from staying a zombie, and is short.
+        *self.control.get_mut() = None;
+        let helper = self.helper.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _ = helper.wait();
+    }
+}
+
+/// One message with at most one descriptor.
+async fn receive(control: &AsyncFd<OwnedFd>) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    control
+        .async_io(Interest::READABLE, |socket| {
+            let mut buffer = vec![0; 64 * 1024];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let received = recvmsg(
+                socket.as_fd(),
+                &mut [IoSliceMut::new(&mut buffer)],
+                &mut ancillary,
+                RecvFlags::CMSG_CLOEXEC,
+            )?;
+            if received.bytes == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            buffer.truncate(received.bytes);
+            let handle = ancillary.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+                _ => None,
+            });
+            Ok((buffer, handle))
+        })
+        .await
+}
+
+/// The end of a zygote's standard error, for when it dies.
+struct LastWords(Arc<Mutex<VecDeque<String>>>);
+
+impl LastWords {
+    const LINES: usize = 20;
+
+    fn listen(stderr: Option<ChildStderr>) -> Self {
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(stderr) = stderr {
+            let kept = Arc::clone(&lines);
+            let listen = move || {
+                for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                    tracing::debug!(target: "zygote", "{line}");
+                    let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    if kept.len() == Self::LINES {
+                        kept.pop_front();
+                    }
+                    kept.push_back(line);
+                }
+            };
+            // Ends with the zygote, which alone holds the other end.
+            let _ = thread::Builder::new().name("belljar-stderr".into()).spawn(listen);
+        }
+        Self(lines)
+    }
+
+    fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        lines.iter().cloned().collect::<Vec<_>>().join("\n")
+    }
+}

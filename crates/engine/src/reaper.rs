@@ -1,0 +1,145 @@
+//! The one place where cells end.
+//!
+//! A cell that is no longer wanted is killed on the spot and then handed over: waiting until the kernel has taken it apart, removing
+//! its control group and giving its user id back are done here, on a thread of their own, so that no caller ever waits for them and it happens
+//! also when the async runtime is already gone.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use belljar_jail::cgroup::CellCgroup;
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+/// What is left of a cell: a handle on its PID 1, and what to tidy up once that is gone.
+pub(crate) struct Remains {
+    pub(crate) process: OwnedFd,
+    pub(crate) cgroup: CellCgroup,
+    /// Dropped when everything else is gone: descriptors, the user id.
+    pub(crate) belongings: Box<dyn Send>,
+}
+
+/// A handle on the reaper's thread.
+#[derive(Clone)]
+pub(crate) struct Reaper {
+    queue: Sender<Remains>,
+    outstanding: Arc<Outstanding>,
+}
+
+#[derive(Default)]
+struct Outstanding {
+    count: Mutex<usize>,
+    none: Condvar,
+}
+
+/// How long a killed cell may take to vanish before its control group is left to the next sweep.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Reaper {
+    /// Starts the thread. It ends when the last handle is gone and nothing is left to reap.
+    pub(crate) fn start() -> io::Result<Self> {
+        let (queue, arrivals) = channel();
+        let outstanding = Arc::new(Outstanding::default());
+        let mut work = Work { arrivals, pending: Vec::new(), outstanding: Arc::clone(&outstanding) };
+        thread::Builder::new().name("belljar-reaper".into()).spawn(move || work.run())?;
+        Ok(Self { queue, outstanding })
+    }
+
+    /// Kills what is left of a cell, now, and tidies up after it, later.
+    pub(crate) fn reap(&self, remains: Remains) {
+        kill(&remains.process);
+        *self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
+        if self.queue.send(remains).is_err() {
+            self.outstanding.one_less();
+        }
+    }
+
+    /// Waits until everything handed over so far is gone.
+    pub(crate) fn wait_until_idle(&self) {
+        let count = self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        drop(self.outstanding.none.wait_while(count, |count| *count > 0));
+    }
+}
+
+impl Outstanding {
+    fn one_less(&self) {
+        let mut count = self.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *count -= 1;
+        if *count == 0 {
+            self.none.notify_all();
+        }
+    }
+}
+
+/// Kills PID 1 of a cell's pid namespace; the kernel kills the rest with it.
+pub(crate) fn kill(process: &OwnedFd) {
+    // Fails only when it is dead already.
+    let _ = rustix::process::pidfd_send_signal(process, rustix::process::Signal::KILL);
+}
+
+struct Work {
+    arrivals: Receiver<Remains>,
+    pending: Vec<(Remains, Instant)>,
+    outstanding: Arc<Outstanding>,
+}
+
+impl Work {
+    fn run(&mut self) {
+        loop {
+            if self.pending.is_empty() {
+                match self.arrivals.recv() {
+                    Ok(remains) => self.pending.push((remains, Instant::now())),
+                    Err(_) => return,
+                }
+            }
+            while let Ok(remains) = self.arrivals.try_recv() {
+                self.pending.push((remains, Instant::now()));
+            }
+            self.wait_for_a_death();
+            self.bury_the_dead();
+        }
+    }
+
+    fn wait_for_a_death(&mut self) {
+        let mut handles: Vec<PollFd<'_>> = self
+            .pending
+            .iter()
+            .map(|(remains, _)| PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN))
+            .collect();
+        // Short, so that arrivals join the poll soon; they have been killed already.
+        let pause = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+        let _ = rustix::event::poll(&mut handles, Some(&pause));
+    }
+
+    fn bury_the_dead(&mut self) {
+        let outstanding = Arc::clone(&self.outstanding);
+        self.pending.retain_mut(|(remains, since)| {
+            let mut handle = [PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN)];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let dead = rustix::event::poll(&mut handle, Some(&now)).is_ok_and(|ready| ready > 0);
+            // PID 1 is gone only after everything in its namespace is; the group empties a moment later.
+            let gone = dead && remains.cgroup.remove().is_ok();
+            if gone || since.elapsed() > PATIENCE {
+                if !gone {
+                    tracing::warn!(
+                        "a killed cell has not gone away; its control group is left to the next start"
+                    );
+                }
+                remains.belongings = Box::new(());
+                outstanding.one_less();
+                return false;
+            }
+            true
+        });
+        // A group that is still busy though its PID 1 is dead would make this loop spin.
+        if !self.pending.is_empty() {
+            match self.arrivals.recv_timeout(Duration::from_micros(200)) {
+                Ok(remains) => self.pending.push((remains, Instant::now())),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+    }
+}
