@@ -22,7 +22,7 @@ pub struct JailSpec {
 /// How ids inside map to ids outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
-    /// Id 0 inside is the caller's own id outside; there is no other. What an ordinary user may have.
+    /// Id 1000 inside is the caller's own id outside; there is no other. What an ordinary user may have.
     Single,
     /// Ids 0 to `count` inside are `first` and up outside: a range that belongs to nobody. Needs root.
     Range {

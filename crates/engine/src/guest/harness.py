@@ -141,13 +141,6 @@ class Channel:
         return json.loads(line)
 
 
-class Nowhere:
-    """A channel for runs that only warm things up."""
-
-    def send(self, frame):
-        pass
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Values that are not JSON
 
@@ -529,22 +522,28 @@ def _read_all(descriptor):
 
 
 WARM_UP = {
+    "type": "execute",
     "execution_id": "warm-up",
     "seal": "warm-up",
     "script": "x = {'warm': [1, 2.5, 'x', None]}\nemit_log('x')\nemit_intermediate('x', x)\nemit_result(x)\n",
     "mode": "plan",
     "timeout": 60.0,
+    "required_secrets": [],
+    "secrets": {},
 }
 
 
 def _warm_up():
-    """Takes the page faults and first-use costs of a run before anybody waits for them."""
+    """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
     global _execution
-    main = sys.modules.get("__main__")
-    Scripts().execute(Nowhere(), json.loads(json.dumps(WARM_UP)))
+    main = sys.modules["__main__"]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(json.dumps(WARM_UP).encode() + b"\n")
+        channel = Channel(theirs.fileno())
+        Scripts().execute(channel, channel.receive())
     linecache.cache.pop(SCRIPT_NAME, None)
-    if main is not None:
-        sys.modules["__main__"] = main
+    sys.modules["__main__"] = main
     _execution = None
 
 

@@ -7,14 +7,17 @@ use super::{Named, Step};
 use crate::spec::Identity;
 use crate::sys::kernel;
 
+/// The one id of an ordinary user's namespace. Not 0: a namespace below may map the id of root only with a capability more.
+const SINGLE_ID: u32 = 1000;
+
 /// What an ordinary user does first: a user namespace of one id gives the rights to build the rest.
-pub(super) fn become_namespace_root() -> Step<()> {
+pub(super) fn become_lone_user() -> Step<()> {
     let (user, group) = kernel::effective_ids();
     kernel::leave_namespaces(kernel::CLONE_NEWUSER).step(|| "create a user namespace".into())?;
     for (file, text) in [
         ("setgroups", "deny".to_owned()),
-        ("uid_map", format!("0 {user} 1")),
-        ("gid_map", format!("0 {group} 1")),
+        ("uid_map", format!("{SINGLE_ID} {user} 1")),
+        ("gid_map", format!("{SINGLE_ID} {group} 1")),
     ] {
         std::fs::write(format!("/proc/self/{file}"), text)
             .step(|| format!("write {file} of the user namespace"))?;

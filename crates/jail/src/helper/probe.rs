@@ -69,7 +69,7 @@ pub(super) fn probe_all() -> ProbeAnswer {
 }
 
 fn own_namespace() -> io::Result<()> {
-    super::identity::become_namespace_root().map_err(|failed| failed.error)
+    super::identity::become_lone_user().map_err(|failed| failed.error)
 }
 
 /// The whole of what the outer jail does to the file system, on a small scale.

@@ -13,7 +13,7 @@ const SIGKILL: i32 = 9;
 pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
     kernel::set_umask(0o022);
     if spec.identity == Identity::Single {
-        identity::become_namespace_root()?;
+        identity::become_lone_user()?;
     }
     let (request, answer) = identity::map_talk().step(|| "make a socket pair".into())?;
     // With the pidfd in hand the helper can wait for the host and the zygote at once.
@@ -50,7 +50,10 @@ fn confined_life(spec: &JailSpec, request: identity::MapRequest, passed_on: &[Ow
         root::build_and_enter(&spec.root)?;
         // Past this line the process is nobody outside. It keeps the right to change ids, to give each cell its own.
         let keep: &[u32] = match spec.identity {
-            Identity::Single => &[],
+            Identity::Single => {
+                drop(request);
+                &[]
+            }
             Identity::Range { .. } => {
                 request.become_nobody()?;
                 &[kernel::CAP_SETUID, kernel::CAP_SETGID]

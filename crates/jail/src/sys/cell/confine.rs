@@ -27,7 +27,7 @@ const SETUP_FAILED: i32 = 125;
 
 /// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
 pub(crate) struct CellParts {
-    /// The id to act under while cloning, in the zygote's user namespace; `None` when there is only one.
+    /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
     pub(crate) host_id: Option<u32>,
     pub(crate) channel: RawFd,
     pub(crate) stdout: RawFd,
@@ -66,7 +66,7 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked
     let forked = kernel::clone_into_namespaces(NAMESPACES);
     match forked {
         Ok(Forked::Child) => {
-            let confined = confine(plan, parts.host_id.unwrap_or(0));
+            let confined = confine(plan, parts.host_id.unwrap_or(plan.guest_id));
             match confined.and_then(|()| split(plan, parts)) {
                 Ok(()) => Ok(Forked::Child),
                 Err((step, error)) => {
