@@ -100,6 +100,18 @@ impl ExecutionRequest {
     }
 }
 
+impl From<&str> for ExecutionRequest {
+    fn from(script: &str) -> Self {
+        Self::new(script)
+    }
+}
+
+impl From<String> for ExecutionRequest {
+    fn from(script: String) -> Self {
+        Self::new(script)
+    }
+}
+
 fn line_of(bytes: &[u8], offset: usize) -> usize {
     1 + bytes[..offset].iter().filter(|&&byte| byte == b'\n').count()
 }

@@ -1,1 +1,55 @@
-//! placeholder
+//! Run scripts that a model wrote, stream what happens, and get an honest result.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), belljar_runtime::RuntimeError> {
+//! use belljar_runtime::{Runtime, SandboxConfig};
+//!
+//! let runtime = Runtime::new()?;
+//! let sandbox = runtime.sandbox(SandboxConfig::default()).await?;
+//! let result = sandbox.run("emit_result({'answer': 6 * 7})").await?;
+//! assert_eq!(result.final_data.unwrap().as_str(), r#"{"answer":42}"#);
+//! # Ok(()) }
+//! ```
+//!
+//! One request type and one event type go all the way through:
+//!
+//! ```text
+//!  ExecutionRequest ─► Sandbox (warm stock) ─► executor ─► cell
+//!                                              │ one select!: output, deadline
+//!  ExecutionResult ◄── transcript ◄── Event ◄──┘
+//! ```
+//!
+//! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed afterwards. A [`Session`] keeps one
+//! cell for several steps. Dropping the future of a run kills what it runs.
+
+#![cfg(target_os = "linux")]
+
+mod error;
+mod executor;
+mod runtime;
+mod sandbox;
+mod session;
+mod sink;
+mod stock;
+mod stream;
+mod text;
+mod transcript;
+
+pub use belljar_core::config::{
+    ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
+};
+pub use belljar_core::{
+    Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel, LogLine,
+    ScriptError, Secret, Usage, Verdict,
+};
+pub use belljar_engine::builder::Progress;
+pub use belljar_engine::{
+    Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,
+};
+pub use error::RuntimeError;
+pub use executor::ScriptExecutor;
+pub use runtime::{Runtime, RuntimeBuilder};
+pub use sandbox::Sandbox;
+pub use session::Session;
+pub use sink::EventSink;
+pub use stream::Execution;

@@ -32,6 +32,8 @@ pub(super) struct NativeCell {
     parts: Option<Parts>,
     reaper: Reaper,
     end: Option<End>,
+    /// Processor time spent on getting ready, which no run shall be charged with.
+    spent_before_ready: u64,
 }
 
 struct Parts {
@@ -70,7 +72,7 @@ impl NativeCell {
             channel_open: true,
             buffer: BytesMut::new(),
         };
-        Ok(Self { id, parts: Some(parts), reaper, end: None })
+        Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
     }
 
     /// Waits for the harness's `ready`; the reason when it does not come.
@@ -104,7 +106,10 @@ impl NativeCell {
         })
         .await;
         let reason = match ready {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                self.spent_before_ready = self.usage().cpu_micros.unwrap_or(0);
+                return Ok(());
+            }
             Ok(Err(reason)) => reason,
             Err(_) => "it was not ready within 30 s".to_owned(),
         };
@@ -195,7 +200,7 @@ impl Cell for NativeCell {
     fn usage(&self) -> CellUsage {
         let counted = self.parts.as_ref().map(|parts| parts.cgroup.usage()).unwrap_or_default();
         CellUsage {
-            cpu_micros: counted.cpu_micros,
+            cpu_micros: counted.cpu_micros.map(|micros| micros.saturating_sub(self.spent_before_ready)),
             peak_memory_bytes: counted.peak_memory_bytes,
             oom_kills: counted.oom_kills,
             forks_refused: counted.forks_refused,

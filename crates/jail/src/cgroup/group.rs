@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::CgroupError;
@@ -20,32 +21,42 @@ pub struct CgroupUsage {
     pub forks_refused: u64,
 }
 
-/// How to read a number that the kernel counts.
-#[derive(Debug, Clone)]
-pub(super) enum Reading {
-    /// The whole file is the number, in nanoseconds.
-    Nanoseconds(PathBuf),
-    /// The whole file is the number.
-    Number(PathBuf),
-    /// The number after a key in a file of `key number` lines.
-    Keyed(PathBuf, &'static str),
+/// A number that the kernel counts, in a file kept open: it is read at the end of every run.
+#[derive(Debug)]
+pub(super) struct Reading {
+    file: File,
+    form: Form,
+}
+
+/// How the number stands in its file.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    /// All of it, in nanoseconds.
+    Nanoseconds,
+    /// All of it.
+    Number,
+    /// After a key, in a file of `key number` lines.
+    Keyed(&'static str),
 }
 
 impl Reading {
+    /// Opens a counter; `None` where this kernel has it not.
+    pub(super) fn open(path: &Path, form: Form) -> Option<Self> {
+        Some(Self { file: File::open(path).ok()?, form })
+    }
+
     pub(super) fn read(&self) -> Option<u64> {
-        match self {
-            Self::Nanoseconds(path) => read_number(path).map(|nanos| nanos / 1000),
-            Self::Number(path) => read_number(path),
-            Self::Keyed(path, key) => fs::read_to_string(path)
-                .ok()?
-                .lines()
-                .find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok()),
+        let mut buffer = [0; 512];
+        let read = self.file.read_at(&mut buffer, 0).ok()?;
+        let text = std::str::from_utf8(&buffer[..read]).ok()?;
+        match self.form {
+            Form::Nanoseconds => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1000),
+            Form::Number => text.trim().parse().ok(),
+            Form::Keyed(key) => {
+                text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+            }
         }
     }
-}
-
-fn read_number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// One cell's group. [`CellCgroup::remove`] it once nothing is left in it.
@@ -91,6 +102,8 @@ impl CellCgroup {
     /// Removes it. `WouldBlock` while a process is still in it.
     pub fn remove(&mut self) -> io::Result<()> {
         self.join.clear();
+        // An open counter does not keep a group alive, but the descriptors are of no use any more.
+        (self.cpu, self.peak, self.oom, self.forks) = (None, None, None, None);
         while let Some(path) = self.directories.last() {
             match fs::remove_dir(path) {
                 Ok(()) => {}

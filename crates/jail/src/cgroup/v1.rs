@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::group::Reading;
+use super::group::{Form, Reading};
 use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
 
 /// Our directory in each controller's tree.
@@ -57,8 +57,8 @@ fn add(
             if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
                 std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
             }
-            group.peak = Some(Reading::Number(path.join("memory.max_usage_in_bytes")));
-            group.oom = Some(Reading::Keyed(path.join("memory.oom_control"), "oom_kill"));
+            group.peak = Reading::open(&path.join("memory.max_usage_in_bytes"), Form::Number);
+            group.oom = Reading::open(&path.join("memory.oom_control"), Form::Keyed("oom_kill"));
         }
         Controller::Cpu => {
             const PERIOD_MICROS: f64 = 100_000.0;
@@ -74,11 +74,11 @@ fn add(
         }
         Controller::CpuAccounting => {
             group.add(path.into(), &[])?;
-            group.cpu = Some(Reading::Nanoseconds(path.join("cpuacct.usage")));
+            group.cpu = Reading::open(&path.join("cpuacct.usage"), Form::Nanoseconds);
         }
         Controller::Pids => {
             group.add(path.into(), &[("pids.max", limits.pids.to_string())])?;
-            group.forks = Some(Reading::Keyed(path.join("pids.events"), "max"));
+            group.forks = Reading::open(&path.join("pids.events"), Form::Keyed("max"));
         }
     }
     // `tasks` and not `cgroup.procs`: a process that moves only itself is spared the lock on all forks.

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::group::Reading;
+use super::group::{Form, Reading};
 use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
 
 /// Our directory in the one tree.
@@ -97,10 +97,10 @@ impl Tree {
             let _ = group.remove();
             return Err(error);
         }
-        group.cpu = Some(Reading::Keyed(path.join("cpu.stat"), "usage_usec"));
-        group.peak = Some(Reading::Number(path.join("memory.peak")));
-        group.oom = Some(Reading::Keyed(path.join("memory.events"), "oom_kill"));
-        group.forks = Some(Reading::Keyed(path.join("pids.events"), "max"));
+        group.cpu = Reading::open(&path.join("cpu.stat"), Form::Keyed("usage_usec"));
+        group.peak = Reading::open(&path.join("memory.peak"), Form::Number);
+        group.oom = Reading::open(&path.join("memory.events"), Form::Keyed("oom_kill"));
+        group.forks = Reading::open(&path.join("pids.events"), Form::Keyed("max"));
         Ok(group)
     }
 }
@@ -216,10 +216,10 @@ mod tests {
             path
         };
         let stat = at("cpu.stat", "usage_usec 1234\nuser_usec 1000\n");
-        assert_eq!(Reading::Keyed(stat, "usage_usec").read(), Some(1234));
+        assert_eq!(Reading::open(&stat, Form::Keyed("usage_usec")).unwrap().read(), Some(1234));
         let events = at("memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 1\n");
-        assert_eq!(Reading::Keyed(events, "oom_kill").read(), Some(2));
+        assert_eq!(Reading::open(&events, Form::Keyed("oom_kill")).unwrap().read(), Some(2));
         let peak = at("memory.peak", "4096\n");
-        assert_eq!(Reading::Number(peak).read(), Some(4096));
+        assert_eq!(Reading::open(&peak, Form::Number).unwrap().read(), Some(4096));
     }
 }

@@ -1,0 +1,43 @@
+//! When Belljar itself cannot do what was asked.
+
+use belljar_core::{CellId, ScriptError};
+use belljar_engine::{EngineError, Fault};
+
+/// A failure of ours or of the request's; a script's failure is a verdict instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The engine could not make what was asked for.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The script is none.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// A time limit that is no limit.
+    #[error("a time limit of {seconds} s is invalid: must be more than 0 and at most 86400")]
+    Timeout {
+        /// What was asked for.
+        seconds: f64,
+    },
+    /// The session's cell is gone.
+    #[error("the session is over: {cell} ended in an earlier step. Start a new session")]
+    SessionOver {
+        /// The cell it had.
+        cell: CellId,
+    },
+    /// There is no place to keep things.
+    #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set")]
+    NoCacheDirectory,
+}
+
+impl RuntimeError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Engine(error) => error.fault(),
+            Self::Script(_) | Self::Timeout { .. } | Self::SessionOver { .. } | Self::NoCacheDirectory => {
+                Fault::Caller
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The way in: an engine, made ready to make sandboxes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use belljar_core::Secret;
+use belljar_core::config::SandboxConfig;
+use belljar_engine::builder::Progress;
+use belljar_engine::native::{NativeEngine, NativeOptions};
+use belljar_engine::python::Search;
+use belljar_engine::{Blueprint, Capabilities, Engine};
+
+use crate::executor::ScriptExecutor;
+use crate::stock::Stock;
+use crate::{RuntimeError, Sandbox};
+
+/// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
+const CACHE_ENV: &str = "BELLJAR_CACHE";
+
+/// Belljar, embedded: it needs a tokio runtime around it and nothing else.
+pub struct Runtime {
+    engine: Arc<NativeEngine>,
+    secrets: BTreeMap<String, Secret>,
+}
+
+/// Sets a [`Runtime`] up.
+#[derive(Debug, Default)]
+pub struct RuntimeBuilder {
+    cache: Option<PathBuf>,
+    python: Option<PathBuf>,
+    secrets: BTreeMap<String, Secret>,
+}
+
+impl RuntimeBuilder {
+    /// Where to keep dependency layers. By default `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
+    #[must_use]
+    pub fn cache_dir(mut self, path: PathBuf) -> Self {
+        self.cache = Some(path);
+        self
+    }
+
+    /// Uses this interpreter and no other.
+    #[must_use]
+    pub fn python(mut self, path: PathBuf) -> Self {
+        self.python = Some(path);
+        self
+    }
+
+    /// Values for the secrets that configs name. A cell gets those its config names, and no others.
+    #[must_use]
+    pub fn secrets(mut self, secrets: BTreeMap<String, Secret>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// Looks at the machine. Succeeds also where no cell can be made; [`Runtime::capabilities`] then says why.
+    pub fn build(self) -> Result<Runtime, RuntimeError> {
+        let cache = self.cache.or_else(default_cache).ok_or(RuntimeError::NoCacheDirectory)?;
+        let mut search = Search::from_env(Some(cache.clone()));
+        if self.python.is_some() {
+            search.explicit = self.python;
+        }
+        let engine = NativeEngine::new(NativeOptions { cache, search })?;
+        Ok(Runtime { engine: Arc::new(engine), secrets: self.secrets })
+    }
+}
+
+impl Runtime {
+    /// The defaults.
+    pub fn new() -> Result<Self, RuntimeError> {
+        Self::builder().build()
+    }
+
+    /// Everything else.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// The engine's name.
+    pub fn engine_name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// What can be enforced here.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.engine.capabilities()
+    }
+
+    /// Makes a config ready, without tools.
+    pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
+        self.prepare(Blueprint { config, tools: Vec::new() }, &mut |_| {}).await
+    }
+
+    /// Makes a config and its tools ready; `progress` hears of long installs.
+    pub async fn prepare(
+        &self,
+        blueprint: Blueprint,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Sandbox, RuntimeError> {
+        let template = self.engine.prepare(&blueprint, progress).await?;
+        let config = blueprint.config;
+        let values = self
+            .secrets
+            .iter()
+            .filter(|(name, _)| config.secrets.contains(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
+            .with_secrets(config.secrets, Arc::new(values))
+            .with_warnings(template.report().warnings.clone().into());
+        Ok(Sandbox::new(Stock::new(template, config.pool_size), executor))
+    }
+
+    /// Waits until every cell that is no longer held is gone from the system.
+    pub async fn shutdown(self) {
+        let engine = self.engine;
+        // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
+        let _ = tokio::task::spawn_blocking(move || engine.wait_until_reaped()).await;
+    }
+}
+
+fn default_cache() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set(CACHE_ENV)
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("belljar")))
+        .or_else(|| Some(set("HOME")?.join(".cache/belljar")))
+}

@@ -1,0 +1,74 @@
+//! A config made ready, from which scripts get their cells.
+
+use std::sync::Arc;
+
+use belljar_core::{Event, ExecutionRequest, ExecutionResult};
+use belljar_engine::TemplateReport;
+
+use crate::executor::ScriptExecutor;
+use crate::sink::Queue;
+use crate::stock::Stock;
+use crate::{EventSink, Execution, RuntimeError, Session};
+
+/// A config made ready. Cheap to clone; the warm cells go when the last clone does.
+#[derive(Clone)]
+pub struct Sandbox {
+    stock: Arc<Stock>,
+    executor: ScriptExecutor,
+}
+
+impl Sandbox {
+    pub(crate) fn new(stock: Arc<Stock>, executor: ScriptExecutor) -> Self {
+        Self { stock, executor }
+    }
+
+    /// What came of making it ready.
+    pub fn report(&self) -> &TemplateReport {
+        self.stock.template().report()
+    }
+
+    /// Waits until `count` warm cells are in stock.
+    pub async fn warm(&self, count: usize) -> Result<(), RuntimeError> {
+        Ok(self.stock.fill_to(count).await?)
+    }
+
+    /// Runs a script in a cell of its own. Dropping the future kills it.
+    pub async fn run(&self, request: impl Into<ExecutionRequest>) -> Result<ExecutionResult, RuntimeError> {
+        self.run_into(request, &mut |_: Event| {}).await
+    }
+
+    /// The same, with a callback for every event as it happens.
+    pub async fn run_with(
+        &self,
+        request: impl Into<ExecutionRequest>,
+        mut on_event: impl FnMut(Event) + Send,
+    ) -> Result<ExecutionResult, RuntimeError> {
+        self.run_into(request, &mut on_event).await
+    }
+
+    /// The same, with anything that takes events.
+    pub async fn run_into(
+        &self,
+        request: impl Into<ExecutionRequest>,
+        sink: &mut dyn EventSink,
+    ) -> Result<ExecutionResult, RuntimeError> {
+        let request = request.into();
+        request.check()?;
+        let mut cell = self.stock.take().await?;
+        self.executor.run(cell.as_mut(), &request, sink).await
+    }
+
+    /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.
+    pub fn stream(&self, request: impl Into<ExecutionRequest>) -> Execution {
+        const QUEUE: usize = 64;
+        let (events, stream) = tokio::sync::mpsc::channel(QUEUE);
+        let (sandbox, request) = (self.clone(), request.into());
+        let run = tokio::spawn(async move { sandbox.run_into(request, &mut Queue(events)).await });
+        Execution::new(stream, run)
+    }
+
+    /// Takes a cell for several steps that share their variables.
+    pub async fn session(&self) -> Result<Session, RuntimeError> {
+        Ok(Session::new(self.stock.take().await?, self.executor.clone()))
+    }
+}

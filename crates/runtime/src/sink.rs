@@ -1,0 +1,35 @@
+//! Where events go as they happen.
+
+use belljar_core::Event;
+use belljar_engine::BoxFuture;
+
+/// Takes events one by one.
+///
+/// The next event is not read from the cell before the last one has been taken, so a slow sink slows the script down (its output waits in
+/// the kernel) rather than filling the host's memory. The script's deadline does not wait for it.
+pub trait EventSink: Send {
+    /// Takes one event; a future when that takes time.
+    fn on_event(&mut self, event: Event) -> Option<BoxFuture<'_, ()>>;
+}
+
+/// A plain callback.
+impl<F: FnMut(Event) + Send> EventSink for F {
+    fn on_event(&mut self, event: Event) -> Option<BoxFuture<'_, ()>> {
+        self(event);
+        None
+    }
+}
+
+/// A bounded queue: what `Sandbox::stream` reads from. A reader that went away is no reason to stop the run.
+pub(crate) struct Queue(pub(crate) tokio::sync::mpsc::Sender<Event>);
+
+impl EventSink for Queue {
+    fn on_event(&mut self, event: Event) -> Option<BoxFuture<'_, ()>> {
+        match self.0.try_send(event) {
+            Err(tokio::sync::mpsc::error::TrySendError::Full(event)) => {
+                Some(Box::pin(async move { drop(self.0.send(event).await) }))
+            }
+            _ => None,
+        }
+    }
+}

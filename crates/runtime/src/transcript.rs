@@ -1,0 +1,364 @@
+//! What is known of a run so far, and the result it adds up to. Pure: no clock, no I/O.
+
+use std::time::Duration;
+
+use belljar_core::config::ExecutionMode;
+use belljar_core::wire::{GuestFrame, GuestFrameKind};
+use belljar_core::{
+    Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLevel, LogLine, Usage, Verdict,
+};
+use belljar_engine::{Autopsy, CellUsage, End};
+
+use crate::text::Decoder;
+
+/// Everything the guest has said that counts.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    id: ExecutionId,
+    mode: ExecutionMode,
+    next_seq: u64,
+    pub(crate) output_bytes: u64,
+    result: Option<Json>,
+    failure: Option<Failure>,
+    is_done: bool,
+    intermediates: Vec<Intermediate>,
+    logs: Vec<LogLine>,
+    stdout: Captured,
+    stderr: Captured,
+}
+
+#[derive(Debug)]
+struct Failure {
+    message: String,
+    traceback: Option<String>,
+    timed_out: bool,
+}
+
+#[derive(Debug, Default)]
+struct Captured {
+    text: String,
+    decoder: Decoder,
+}
+
+/// Why the host stopped listening.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ending {
+    /// The script is over, or its outcome is known and it took too long to end.
+    Finished,
+    /// The time limit passed, and the cell was killed.
+    Deadline,
+    /// It wrote too much, and the cell was killed.
+    Flood,
+    /// The cell ended by itself.
+    Died(Autopsy),
+}
+
+/// Facts about the run that the transcript itself does not hold.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) ending: Ending,
+    pub(crate) elapsed: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) max_output_bytes: u64,
+    pub(crate) used: CellUsage,
+    pub(crate) engine: &'a str,
+    pub(crate) warnings: &'a [String],
+}
+
+impl Transcript {
+    pub(crate) fn new(id: ExecutionId, mode: ExecutionMode) -> Self {
+        Self {
+            id,
+            mode,
+            next_seq: 0,
+            output_bytes: 0,
+            result: None,
+            failure: None,
+            is_done: false,
+            intermediates: Vec::new(),
+            logs: Vec::new(),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+        }
+    }
+
+    /// Whether the outcome is known, so that only the script's own end is left to wait for.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.result.is_some() || self.failure.is_some()
+    }
+
+    /// Whether the script is over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Takes in a frame that carries the right seal; the event it makes.
+    pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>) -> Option<Event> {
+        let data = || frame.data.map(|raw| Json::from(raw.to_owned()));
+        let text =
+            |field: &Option<std::borrow::Cow<'_, str>>| field.as_deref().unwrap_or_default().to_owned();
+        let kind = match frame.kind {
+            GuestFrameKind::FinalResult => {
+                if self.has_outcome() {
+                    return None;
+                }
+                // `"data": null` reads as an absent field; `emit_result(None)` is a result all the same.
+                let data = data().unwrap_or_else(null);
+                self.result = Some(data.clone());
+                EventKind::FinalResult { data }
+            }
+            GuestFrameKind::Intermediate => {
+                let (label, data) = (text(&frame.label), data().unwrap_or_else(null));
+                self.intermediates.push(Intermediate { label: label.clone(), data: data.clone() });
+                EventKind::Intermediate { label, data }
+            }
+            GuestFrameKind::Log => {
+                let level = LogLevel::from_guest(frame.level.as_deref().unwrap_or_default());
+                let message = text(&frame.message);
+                self.logs.push(LogLine { level, message: message.clone() });
+                EventKind::Log { level, message }
+            }
+            GuestFrameKind::Error => {
+                if self.has_outcome() {
+                    return None;
+                }
+                let (message, traceback) =
+                    (text(&frame.message), frame.traceback.as_deref().map(str::to_owned));
+                self.failure = Some(Failure {
+                    message: message.clone(),
+                    traceback: traceback.clone(),
+                    timed_out: frame.timed_out,
+                });
+                EventKind::Error { message, traceback }
+            }
+            GuestFrameKind::ScriptDone => {
+                self.is_done = true;
+                EventKind::ScriptDone
+            }
+            _ => return None,
+        };
+        Some(self.event(kind))
+    }
+
+    /// Takes in what was printed.
+    pub(crate) fn stdout(&mut self, bytes: &[u8]) -> Option<Event> {
+        let text = self.stdout.take(bytes)?;
+        Some(self.event(EventKind::Stdout { text }))
+    }
+
+    /// The same for standard error.
+    pub(crate) fn stderr(&mut self, bytes: &[u8]) -> Option<Event> {
+        let text = self.stderr.take(bytes)?;
+        Some(self.event(EventKind::Stderr { text }))
+    }
+
+    fn event(&mut self, kind: EventKind) -> Event {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        Event { execution_id: self.id.clone(), seq, kind }
+    }
+
+    /// The result.
+    pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> ExecutionResult {
+        let (verdict, error) = self.judge(facts);
+        let traceback = self.failure.and_then(|failure| failure.traceback);
+        ExecutionResult {
+            execution_id: self.id,
+            final_data: if verdict.is_ok() { self.result.take() } else { None },
+            verdict,
+            intermediates: self.intermediates,
+            logs: self.logs,
+            stdout: self.stdout.finish(),
+            stderr: self.stderr.finish(),
+            error,
+            traceback,
+            warnings: facts.warnings.to_vec(),
+            output_bytes: self.output_bytes,
+            usage: Usage {
+                wall_ms: facts.elapsed.as_secs_f64() * 1e3,
+                cpu_ms: facts.used.cpu_micros.map(|micros| micros as f64 / 1e3),
+                peak_memory_bytes: facts.used.peak_memory_bytes,
+            },
+            engine: facts.engine.to_owned(),
+        }
+    }
+
+    /// One verdict, from what the host knows first and what the guest said second.
+    fn judge(&self, facts: &Facts<'_>) -> (Verdict, Option<String>) {
+        let seconds = facts.timeout.as_secs_f64();
+        if let Ending::Flood = facts.ending {
+            let limit = with_separators(facts.max_output_bytes);
+            return (Verdict::Output, Some(format!("Script output exceeded {limit} byte limit")));
+        }
+        if self.result.is_some() {
+            return (Verdict::Ok, None);
+        }
+        if let Some(failure) = &self.failure {
+            let message = Some(failure.message.clone());
+            // The guest may say that it ran out of time, but only the host's clock makes it true.
+            if failure.timed_out && facts.elapsed >= facts.timeout {
+                return (Verdict::TimeoutWall, message);
+            }
+            if facts.used.forks_refused > 0 {
+                return (Verdict::Pids, message);
+            }
+            return (Verdict::Exception, message);
+        }
+        match facts.ending {
+            Ending::Deadline => {
+                let message = format!(
+                    "Timed out waiting for container response: the script ran past its limit of {seconds}s, did not stop \
+                     by itself, and was killed"
+                );
+                (Verdict::TimeoutWall, Some(message))
+            }
+            Ending::Died(autopsy) => died(&autopsy),
+            _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
+            _ => {
+                let message = "Script finished without calling emit_result".to_owned();
+                (Verdict::NoResult, Some(message))
+            }
+        }
+    }
+}
+
+fn died(autopsy: &Autopsy) -> (Verdict, Option<String>) {
+    const SIGKILL: i32 = 9;
+    let usage = &autopsy.usage;
+    let (verdict, cause) = match autopsy.end {
+        End::Signaled(SIGKILL) | End::Killed if usage.oom_kills > 0 => {
+            (Verdict::Oom, "it used more memory than its limit allows and the kernel killed it".to_owned())
+        }
+        End::Signaled(signal) => {
+            (Verdict::Signaled { signal }, format!("the process was killed by signal {signal}"))
+        }
+        End::Exited(code) => (Verdict::Exited { code }, format!("the process exited with code {code}")),
+        End::Killed => (Verdict::Infra, "the cell was lost, and not by the script's doing".to_owned()),
+    };
+    (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
+}
+
+fn null() -> Json {
+    Json::parse("null").expect("null is JSON")
+}
+
+fn with_separators(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+impl Captured {
+    fn take(&mut self, bytes: &[u8]) -> Option<String> {
+        let text = self.decoder.push(bytes);
+        self.text.push_str(&text);
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn finish(mut self) -> String {
+        let rest = self.decoder.finish();
+        self.text.push_str(&rest);
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(ending: Ending) -> Facts<'static> {
+        Facts {
+            ending,
+            elapsed: Duration::from_millis(1500),
+            timeout: Duration::from_secs(1),
+            max_output_bytes: 1_048_576,
+            used: CellUsage::default(),
+            engine: "test",
+            warnings: &[],
+        }
+    }
+
+    fn after(frames: &[&str], mode: ExecutionMode) -> Transcript {
+        let mut transcript = Transcript::new(ExecutionId::new("e"), mode);
+        for frame in frames {
+            transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap());
+        }
+        transcript
+    }
+
+    fn dead(end: End, oom_kills: u64) -> Ending {
+        Ending::Died(Autopsy { end, usage: CellUsage { oom_kills, ..CellUsage::default() } })
+    }
+
+    const DONE: &str = r#"{"type":"script_done"}"#;
+
+    #[test]
+    fn a_script_that_ends_without_a_result_failed_as_a_plan_and_is_fine_as_a_step() {
+        let plan = after(&[DONE], ExecutionMode::Plan).conclude(&facts(Ending::Finished));
+        assert_eq!(plan.verdict, Verdict::NoResult);
+        let step = after(&[DONE], ExecutionMode::Interactive).conclude(&facts(Ending::Finished));
+        assert_eq!((step.verdict, step.final_data), (Verdict::Ok, None));
+    }
+
+    #[test]
+    fn the_first_outcome_stands() {
+        let frames = [
+            r#"{"type":"final_result","data":1}"#,
+            r#"{"type":"final_result","data":2}"#,
+            r#"{"type":"error","message":"late"}"#,
+        ];
+        let result = after(&frames, ExecutionMode::Plan).conclude(&facts(Ending::Finished));
+        assert_eq!((result.verdict, result.final_data.unwrap().as_str()), (Verdict::Ok, "1"));
+    }
+
+    #[test]
+    fn a_null_result_is_a_result() {
+        let result = after(&[r#"{"type":"final_result","data":null}"#], ExecutionMode::Plan);
+        assert_eq!(result.conclude(&facts(Ending::Finished)).final_data.unwrap().as_str(), "null");
+    }
+
+    #[test]
+    fn a_guest_that_claims_a_timeout_before_time_is_not_believed() {
+        let frames = [r#"{"type":"error","message":"Script timed out after 1s","timed_out":true}"#];
+        let late = after(&frames, ExecutionMode::Plan).conclude(&facts(Ending::Finished));
+        assert_eq!(late.verdict, Verdict::TimeoutWall);
+        let early = Facts { elapsed: Duration::from_millis(900), ..facts(Ending::Finished) };
+        assert_eq!(after(&frames, ExecutionMode::Plan).conclude(&early).verdict, Verdict::Exception);
+    }
+
+    #[test]
+    fn each_death_has_its_own_verdict() {
+        let verdict = |ending| after(&[], ExecutionMode::Plan).conclude(&facts(ending)).verdict;
+        assert_eq!(verdict(dead(End::Exited(3), 0)), Verdict::Exited { code: 3 });
+        assert_eq!(verdict(dead(End::Signaled(9), 0)), Verdict::Signaled { signal: 9 });
+        assert_eq!(verdict(dead(End::Signaled(9), 1)), Verdict::Oom);
+        assert_eq!(verdict(dead(End::Killed, 1)), Verdict::Oom);
+        assert_eq!(verdict(dead(End::Killed, 0)), Verdict::Infra);
+        assert_eq!(verdict(Ending::Deadline), Verdict::TimeoutWall);
+        assert_eq!(verdict(Ending::Flood), Verdict::Output);
+    }
+
+    #[test]
+    fn a_failure_after_refused_forks_is_the_limits_doing() {
+        let frames = [r#"{"type":"error","message":"BlockingIOError"}"#];
+        let refused = CellUsage { forks_refused: 1, ..CellUsage::default() };
+        let result =
+            after(&frames, ExecutionMode::Plan).conclude(&Facts { used: refused, ..facts(Ending::Finished) });
+        assert_eq!(result.verdict, Verdict::Pids);
+    }
+
+    #[test]
+    fn a_flood_after_the_result_is_still_a_flood() {
+        let result = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan)
+            .conclude(&facts(Ending::Flood));
+        assert_eq!(result.verdict, Verdict::Output);
+        assert_eq!(result.error.unwrap(), "Script output exceeded 1,048,576 byte limit");
+        assert_eq!(result.final_data, None);
+    }
+}
