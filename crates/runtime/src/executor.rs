@@ -98,6 +98,7 @@ impl ScriptExecutor {
             script: &request.script,
             mode,
             timeout: timeout.as_secs_f64(),
+            max_output_bytes: self.limits.max_output_bytes,
             required_secrets: &required,
             secrets: &self.secrets,
         }

@@ -30,6 +30,7 @@ pub struct RuntimeBuilder {
     cache: Option<PathBuf>,
     python: Option<PathBuf>,
     secrets: BTreeMap<String, Secret>,
+    installer_env: Vec<(String, String)>,
 }
 
 impl RuntimeBuilder {
@@ -54,6 +55,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Variables for the installer of dependencies besides this process's own: indexes, proxies, certificates.
+    #[must_use]
+    pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        self.installer_env
+            .extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+        self
+    }
+
     /// Looks at the machine. Succeeds also where no cell can be made; [`Runtime::capabilities`] then says why.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
         let cache = self.cache.or_else(default_cache).ok_or(RuntimeError::NoCacheDirectory)?;
@@ -61,7 +70,7 @@ impl RuntimeBuilder {
         if self.python.is_some() {
             search.explicit = self.python;
         }
-        let engine = NativeEngine::new(NativeOptions { cache, search })?;
+        let engine = NativeEngine::new(NativeOptions { cache, search, installer_env: self.installer_env })?;
         Ok(Runtime { engine: Arc::new(engine), secrets: self.secrets })
     }
 }

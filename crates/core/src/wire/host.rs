@@ -20,6 +20,8 @@ pub struct Execute<'a> {
     pub mode: ExecutionMode,
     /// Seconds until the guest's own alarm, a courtesy.
     pub timeout: f64,
+    /// How much all output together may be; larger payloads are refused where they are made.
+    pub max_output_bytes: u64,
     /// Names that must be in the environment.
     pub required_secrets: &'a [String],
     /// Values to put there first.
@@ -35,6 +37,7 @@ struct Frame<'a> {
     script: &'a str,
     mode: ExecutionMode,
     timeout: f64,
+    max_output_bytes: u64,
     required_secrets: &'a [String],
     secrets: BTreeMap<&'a str, &'a str>,
 }
@@ -49,6 +52,7 @@ impl Execute<'_> {
             script: self.script,
             mode: self.mode,
             timeout: self.timeout,
+            max_output_bytes: self.max_output_bytes,
             required_secrets: self.required_secrets,
             secrets: self.secrets.iter().map(|(name, value)| (name.as_str(), value.expose())).collect(),
         };
@@ -71,6 +75,7 @@ mod tests {
             script: "a = 1\nb = '\u{2028}'\r\n",
             mode: ExecutionMode::Plan,
             timeout: 1.5,
+            max_output_bytes: 1024,
             required_secrets: &["KEY".to_owned()],
             secrets: &secrets,
         };

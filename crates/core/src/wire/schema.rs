@@ -16,6 +16,7 @@ pub fn schema() -> Value {
                 "script": "string",
                 "mode": "plan | interactive",
                 "timeout": "number, seconds",
+                "max_output_bytes": "integer",
                 "required_secrets": "array of string",
                 "secrets": "object of string",
             },

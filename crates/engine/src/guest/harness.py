@@ -145,12 +145,12 @@ class Channel:
 # Values that are not JSON
 
 
-def _to_json(value, where):
-    """`value` as JSON text, or an exception that says which part of it cannot be."""
+def _to_json(value, where, most):
+    """`value` as JSON in UTF-8, or an exception that says which part of it cannot be, or how much too long it is."""
     try:
         text = _encode(value)
-        text.encode("utf-8")
-        return text
+        # Before another copy is made: a value this long may be all that fits into the cell.
+        payload = text.encode("utf-8") if len(text) <= most else text
     except UnicodeEncodeError as error:
         raise ValueError(
             f"{where}: the text holds a lone surrogate ({error.object[error.start]!a}), which is not valid Unicode"
@@ -160,6 +160,12 @@ def _to_json(value, where):
     except (TypeError, ValueError) as error:
         found = _offender(value, where, set(), 0)
         raise type(error)(found or f"{where}: {error}") from None
+    if len(payload) > most:
+        raise ValueError(
+            f"{where} is {len(payload):,} bytes as JSON, and all output together may be {most:,}; "
+            "emit less, or raise max_output_bytes"
+        )
+    return payload
 
 
 def _offender(value, path, seen, depth):
@@ -200,9 +206,9 @@ def _shorten(text, limit):
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 
-def _clean(text):
-    """Text that survives UTF-8, whatever a script put into it."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _text(text):
+    """A JSON string in UTF-8, whatever a script put into it."""
+    return _encode(text.encode("utf-8", "backslashreplace").decode("utf-8")).encode("utf-8")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -219,41 +225,42 @@ class Execution:
     def __init__(self, channel, request):
         self._channel = channel
         self._owner = os.getpid()
-        self._stamp = '"execution_id":%s,"seal":%s' % (_encode(request["execution_id"]), _encode(request["seal"]))
+        stamp = '"execution_id":%s,"seal":%s' % (_encode(request["execution_id"]), _encode(request["seal"]))
+        self._stamp = stamp.encode("utf-8")
+        self._most = request["max_output_bytes"]
         self._lock = threading.Lock()
         self.has_result = False
 
-    def _send(self, kind, fields=""):
+    def _send(self, kind, fields=b""):
         if os.getpid() != self._owner:
             raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
         # What was printed before this frame shall reach the host before it.
         _flush()
-        frame = '{"type":"%s",%s%s}' % (kind, self._stamp, fields)
-        self._channel.send(frame.encode("utf-8"))
+        self._channel.send(b'{"type":"%s",%s%s}' % (kind, self._stamp, fields))
 
     def final_result(self, data):
-        text = _to_json(data, "emit_result: data")
+        payload = _to_json(data, "emit_result: data", self._most)
         with self._lock:
             first, self.has_result = not self.has_result, True
         if first:
-            self._send("final_result", f',"data":{text}')
+            self._send(b"final_result", b',"data":' + payload)
         else:
             self.log("emit_result was called again; the first result stands", "warning")
 
     def intermediate(self, label, data):
-        text = _to_json(data, "emit_intermediate: data")
-        self._send("intermediate", f',"label":{_encode(_clean(str(label)))},"data":{text}')
+        payload = _to_json(data, "emit_intermediate: data", self._most)
+        self._send(b"intermediate", b',"label":%s,"data":%s' % (_text(str(label)), payload))
 
     def log(self, message, level="info"):
-        self._send("log", f',"level":{_encode(_clean(str(level)))},"message":{_encode(_clean(str(message)))}')
+        self._send(b"log", b',"level":%s,"message":%s' % (_text(str(level)), _text(str(message))))
 
     def error(self, message, trace=None, timed_out=False):
-        message = _encode(_shorten(_clean(message), MAX_MESSAGE))
-        trace = "null" if trace is None else _encode(_shorten(_clean(trace), MAX_TRACEBACK))
-        self._send("error", f',"message":{message},"traceback":{trace}' + (',"timed_out":true' if timed_out else ""))
+        trace = b"null" if trace is None else _text(_shorten(trace, MAX_TRACEBACK))
+        fields = b',"message":%s,"traceback":%s' % (_text(_shorten(message, MAX_MESSAGE)), trace)
+        self._send(b"error", fields + (b',"timed_out":true' if timed_out else b""))
 
     def done(self):
-        self._send("script_done")
+        self._send(b"script_done")
 
 
 def _flush():
@@ -528,6 +535,7 @@ WARM_UP = {
     "script": "x = {'warm': [1, 2.5, 'x', None]}\nemit_log('x')\nemit_intermediate('x', x)\nemit_result(x)\n",
     "mode": "plan",
     "timeout": 60.0,
+    "max_output_bytes": 1 << 20,
     "required_secrets": [],
     "secrets": {},
 }

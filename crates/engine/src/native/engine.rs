@@ -30,6 +30,8 @@ pub struct NativeOptions {
     pub cache: PathBuf,
     /// Where to look for interpreters.
     pub search: Search,
+    /// Variables for the installer of dependencies, besides this process's own.
+    pub installer_env: Vec<(String, String)>,
 }
 
 /// Makes cells out of Linux namespaces.
@@ -196,7 +198,8 @@ impl NativeEngine {
             interpreter: interpreter.clone(),
             allow_source_builds: config.allow_source_builds,
         };
-        let store = LayerStore::new(self.options.cache.join("layers"));
+        let store =
+            LayerStore::new(self.options.cache.join("layers")).with_env(self.options.installer_env.clone());
         let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
         let install = blocking(move || {
             store.ensure(&spec, &mut |step| drop(news.send(step))).map_err(EngineError::from)

@@ -1,0 +1,64 @@
+//! Two runs in a row share nothing.
+
+use crate::support::{config, data, run, runtime, sandbox_with};
+
+/// What one run leaves, and how the next would notice.
+const TRACES: [(&str, &str); 10] = [
+    ("x = 41", "'x' in globals()"),
+    ("import builtins; builtins.len = lambda _: 7", "len([]) == 7"),
+    ("import math; math.sqrt = lambda _: 7", "math.sqrt(4) == 7"),
+    (
+        "import sys, types; sys.modules['ghost'] = types.ModuleType('ghost')",
+        "'ghost' in __import__('sys').modules",
+    ),
+    ("open('/workspace/f', 'w').write('x')", "os.path.exists('/workspace/f')"),
+    ("open('/tmp/f', 'w').write('x')", "os.path.exists('/tmp/f')"),
+    ("open('/dev/shm/f', 'w').write('x')", "os.path.exists('/dev/shm/f')"),
+    ("os.environ['TRACE'] = 'x'", "'TRACE' in os.environ"),
+    ("os.chdir('/tmp')", "os.getcwd() == '/tmp'"),
+    (
+        "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)",
+        "len([p for p in os.listdir('/proc') if p.isdigit()]) > 2",
+    ),
+];
+
+#[tokio::test]
+async fn nothing_of_one_run_is_seen_by_the_next() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    for (leave, notice) in TRACES {
+        assert_eq!(
+            data(&run(&sandbox, &format!("{leave}\nemit_result({notice})")).await),
+            "true",
+            "{leave}: not noticeable"
+        );
+        assert_eq!(
+            data(&run(&sandbox, &format!("emit_result({notice})")).await),
+            "false",
+            "{leave}: left a trace"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_thread_left_behind_does_not_answer_for_the_next_run() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let leave = "import threading\ndef late():\n    time.sleep(0.2)\n    emit_result('stale')\n\
+                 threading.Thread(target=late, daemon=True).start()\nemit_result('first')";
+    assert_eq!(data(&run(&sandbox, leave).await), "\"first\"");
+    assert_eq!(data(&run(&sandbox, "time.sleep(0.5)\nemit_result('second')").await), "\"second\"");
+}
+
+#[tokio::test]
+async fn two_cells_do_not_draw_the_same_random_numbers() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let draw = "import random, secrets, tempfile\n\
+                emit_result([random.random(), secrets.token_hex(8), str(uuid.uuid4()), os.urandom(8).hex()])";
+    let (first, second) = (run(&sandbox, draw).await, run(&sandbox, draw).await);
+    let values = |result| -> Vec<serde_json::Value> { serde_json::from_str(data(result)).unwrap() };
+    for (a, b) in values(&first).iter().zip(&values(&second)) {
+        assert_ne!(a, b);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a script finds in its globals, and what it is told when it errs.
+
+use belljar_runtime::{LogLevel, SandboxConfig, Secret, Verdict};
+
+use crate::support::{cache, config, data, run, runtime, sandbox_with};
+
+#[tokio::test]
+async fn the_globals_of_the_reference_harness_are_there() {
+    let result = crate::run_one!(
+        "names = ['asyncio', 'datetime', 'json', 'math', 'os', 're', 'time', 'uuid', 'ToolResponse', 'emit_intermediate', 'emit_log', 'emit_result']\n\
+         emit_result([[n for n in names if n not in globals()], __name__, ToolResponse(True, 1, 'm').data])"
+    );
+    assert_eq!(data(&result), r#"[[],"__main__",1]"#);
+}
+
+#[tokio::test]
+async fn events_are_collected_in_order() {
+    let result = crate::run_one!(
+        "emit_log('hello'); emit_log('careful', level='warning')\nfor i in range(3): emit_intermediate('p', i)\nemit_result({'s': 'ok'})"
+    );
+    assert_eq!(data(&result), r#"{"s":"ok"}"#);
+    let labels: Vec<_> = result.intermediates.iter().map(|i| (i.label.as_str(), i.data.as_str())).collect();
+    assert_eq!(labels, [("p", "0"), ("p", "1"), ("p", "2")]);
+    assert_eq!(result.logs[1].level, LogLevel::Warning);
+}
+
+#[tokio::test]
+async fn values_json_cannot_hold_are_named() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    for (value, told) in [
+        ("float('nan')", "data is nan"),
+        ("[1, float('inf')]", "data[1] is inf"),
+        ("{'a': {'b': b'x'}}", "data['a']['b'] is a bytes"),
+        ("{'a': [{1, 2}]}", "data['a'][0] is a set"),
+        ("object()", "data is a object"),
+        ("{(1, 2): 3}", "has the key (1, 2), a tuple"),
+        ("datetime.datetime(2020, 1, 1)", "use .isoformat()"),
+        ("'\\ud800'", "lone surrogate"),
+        ("ToolResponse()", "ToolResponse"),
+    ] {
+        let result = run(&sandbox, &format!("emit_result({value})")).await;
+        assert_eq!(result.verdict, Verdict::Exception, "{value}: {result:#?}");
+        let error = result.error.unwrap();
+        assert!(error.contains(told), "{value}: {error}");
+        assert!(
+            result.traceback.unwrap().contains(&format!("emit_result({value})")),
+            "no line of the script is shown"
+        );
+    }
+    let cycle = run(&sandbox, "x = []; x.append(x); emit_result(x)").await;
+    assert!(cycle.error.unwrap().contains("refers back"));
+    let deep = run(&sandbox, "x = []\nfor _ in range(100_000): x = [x]\nemit_result(x)").await;
+    assert!(deep.error.unwrap().contains("nested too deeply"));
+}
+
+#[tokio::test]
+async fn values_json_can_hold_come_back_exactly() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    for (value, json) in [
+        ("None", "null"),
+        ("10**40", "10000000000000000000000000000000000000000"),
+        ("0.1 + 0.2", "0.30000000000000004"),
+        ("'é😀\\n\\x00'", r#""é😀\n\u0000""#),
+        ("{1: 'a', None: 'b'}", r#"{"1":"a","null":"b"}"#),
+        ("(1, 2)", "[1,2]"),
+        ("'x' * 900_000", &format!("\"{}\"", "x".repeat(900_000))),
+    ] {
+        assert_eq!(data(&run(&sandbox, &format!("emit_result({value})")).await), json);
+    }
+}
+
+#[tokio::test]
+async fn a_traceback_shows_the_scripts_lines_and_not_the_harnesss() {
+    let result = crate::run_one!("def inner():\n    return {}['missing']\n\ninner()");
+    assert_eq!(result.error.as_deref(), Some("KeyError: 'missing'"));
+    let traceback = result.traceback.unwrap();
+    assert!(traceback.contains("File \"<agent_script>\", line 4"), "{traceback}");
+    assert!(traceback.contains("return {}['missing']"), "{traceback}");
+    assert!(!traceback.contains("harness"), "{traceback}");
+}
+
+#[tokio::test]
+async fn a_syntax_error_shows_its_line() {
+    let result = crate::run_one!("x = 1\nif x\n    pass");
+    assert_eq!(result.verdict, Verdict::Exception);
+    let error = result.error.unwrap();
+    assert!(error.contains("SyntaxError") && error.contains("line 2") && error.contains("if x"), "{error}");
+}
+
+#[tokio::test]
+async fn sys_exit_is_an_error_that_names_the_code() {
+    let result = crate::run_one!("import sys; sys.exit(3)");
+    assert_eq!(result.error.as_deref(), Some("Script called sys.exit(3)"));
+}
+
+#[tokio::test]
+async fn big_scripts_run() {
+    let script = format!("{}emit_result(1)", "# comment\n".repeat(500_000));
+    assert_eq!(data(&crate::run_one!(&script)), "1");
+}
+
+#[tokio::test]
+async fn threads_that_are_no_daemons_may_finish() {
+    let result = crate::run_one!(
+        "import threading\nthreading.Thread(target=lambda: (time.sleep(0.1), emit_result('from the thread'))).start()"
+    );
+    assert_eq!(data(&result), "\"from the thread\"");
+}
+
+#[tokio::test]
+async fn missing_secrets_are_listed_all_at_once() {
+    let Some(runtime) = runtime() else { return };
+    let secrets = ["FIRST", "SECOND"].map(String::from).to_vec();
+    let sandbox = sandbox_with(&runtime, SandboxConfig { secrets, ..config() }).await;
+    let result = run(&sandbox, "emit_result(1)").await;
+    assert_eq!(result.error.as_deref(), Some("Missing required environment variables: ['FIRST', 'SECOND']"));
+}
+
+#[tokio::test]
+async fn a_cell_gets_the_secrets_its_config_names_and_no_others() {
+    if runtime().is_none() {
+        return;
+    }
+    let values = [("MINE", "s3cret"), ("OTHER", "not yours")].map(|(n, v)| (n.to_owned(), Secret::new(v)));
+    let runtime =
+        belljar_runtime::Runtime::builder().cache_dir(cache()).secrets(values.into()).build().unwrap();
+    let sandbox = sandbox_with(&runtime, SandboxConfig { secrets: vec!["MINE".into()], ..config() }).await;
+    let result = run(&sandbox, "emit_result([os.environ['MINE'] == 's3cret', 'OTHER' in os.environ])").await;
+    assert_eq!(data(&result), "[true,false]");
+}
+
+#[tokio::test]
+async fn pickle_dataclasses_and_multiprocessing_find_main() {
+    let result = crate::run_one!(
+        "import pickle, dataclasses, multiprocessing\n@dataclasses.dataclass\nclass P:\n    x: int\ndef f(x): return x * 2\n\
+         with multiprocessing.Pool(2) as pool: doubled = pool.map(f, [1, 2, 3])\n\
+         emit_result([pickle.loads(pickle.dumps(P(3))).x, doubled])"
+    );
+    assert_eq!(data(&result), "[3,[2,4,6]]");
+}

@@ -1,0 +1,16 @@
+//! The promises, tried on real cells of the native engine.
+//!
+//! Where this machine cannot make cells every test says so in one line and passes, unless `BELLJAR_TEST_REQUIRE` lists `native`.
+
+mod support;
+
+mod channel;
+mod confinement;
+mod dependencies;
+mod endings;
+mod freshness;
+mod harness;
+mod pythons;
+mod sessions;
+mod streaming;
+mod tools;

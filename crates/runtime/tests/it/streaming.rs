@@ -1,0 +1,62 @@
+//! Events arrive as they happen, in order, at the reader's pace.
+
+use belljar_runtime::{EventKind, Verdict};
+
+use crate::support::{HANG, config, data, runtime, sandbox_with};
+
+#[tokio::test]
+async fn events_arrive_while_the_script_runs() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    // The script cannot end before it is killed, so an event that arrives has arrived while it runs.
+    let mut execution =
+        sandbox.stream("print('before')\nemit_intermediate('step', 1)\nwhile True: time.sleep(1)");
+    let first = tokio::time::timeout(HANG, execution.next()).await.expect("hangs").unwrap();
+    assert_eq!(first.kind, EventKind::Stdout { text: "before\n".into() });
+    let second = tokio::time::timeout(HANG, execution.next()).await.expect("hangs").unwrap();
+    assert!(matches!(second.kind, EventKind::Intermediate { .. }), "{second:?}");
+    assert_eq!((first.seq, second.seq), (0, 1));
+}
+
+#[tokio::test]
+async fn what_was_printed_before_a_frame_comes_before_it() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut events = Vec::new();
+    let result =
+        sandbox.run_with("print('a', end='')\nemit_result(1)", |event| events.push(event)).await.unwrap();
+    assert_eq!(data(&result), "1");
+    let names: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
+    assert_eq!(names, ["stdout", "final_result", "script_done"]);
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_nothing() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut execution = sandbox.stream("for i in range(2000): emit_intermediate('i', i)\nemit_result('end')");
+    let mut seen = 0;
+    while let Some(event) = tokio::time::timeout(HANG, execution.next()).await.expect("hangs") {
+        if let EventKind::Intermediate { data, .. } = &event.kind {
+            assert_eq!(data.as_str(), seen.to_string());
+            seen += 1;
+            if seen % 100 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    assert_eq!(seen, 2000);
+    assert_eq!(data(&execution.result().await.unwrap()), "\"end\"");
+}
+
+#[tokio::test]
+async fn a_reader_that_blocks_for_ever_does_not_stop_the_clock() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let request = belljar_runtime::ExecutionRequest::new("while True: emit_intermediate('x', 1)")
+        .with_timeout(std::time::Duration::from_millis(500));
+    let execution = sandbox.stream(request);
+    // Nothing is read: the queue fills, the run waits, its time passes. Then the reader gives up reading.
+    let result = tokio::time::timeout(HANG, execution.result()).await.expect("hangs").unwrap();
+    assert!(matches!(result.verdict, Verdict::TimeoutWall | Verdict::Output), "{result:#?}");
+}

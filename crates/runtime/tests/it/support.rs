@@ -1,0 +1,83 @@
+//! What tests share: a runtime, and short ways to run a script.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use belljar_runtime::{Blueprint, ExecutionResult, Runtime, Sandbox, SandboxConfig, ToolSource};
+
+/// Long enough for a loaded machine, short enough to name a hang.
+pub(crate) const HANG: Duration = Duration::from_secs(120);
+
+/// One cache for all tests: layers and interpreters are the same for all of them.
+pub(crate) fn cache() -> PathBuf {
+    std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
+}
+
+/// A runtime, or `None` with the reason printed where cells cannot be made.
+pub(crate) fn runtime() -> Option<Runtime> {
+    let runtime = Runtime::builder().cache_dir(cache()).build().expect("the machine can be looked at");
+    let refused = runtime
+        .capabilities()
+        .protections
+        .iter()
+        .find(|protection| protection.name == "private_root" && !protection.state.is_active());
+    let Some(refused) = refused else { return Some(runtime) };
+    let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|part| part == "native"), "native is required here, but {refused:?}");
+    println!("native: skipped ({:?})", refused.state);
+    None
+}
+
+/// Whether a limit is enforced by the kernel for whole process trees here; without it some verdicts are others.
+pub(crate) fn has(runtime: &Runtime, protection: &str) -> bool {
+    let found = runtime.capabilities().protections.iter().find(|candidate| candidate.name == protection);
+    let active = found.is_some_and(|protection| protection.state.is_active());
+    if !active {
+        println!("{protection}: skipped (not available to this user)");
+    }
+    active
+}
+
+/// Small, and without a stock: a test's cells are made when it asks for them.
+pub(crate) fn config() -> SandboxConfig {
+    SandboxConfig { pool_size: 0, ..SandboxConfig::default() }
+}
+
+pub(crate) async fn sandbox_with(runtime: &Runtime, config: SandboxConfig) -> Sandbox {
+    runtime.sandbox(config).await.expect("the sandbox can be made ready")
+}
+
+pub(crate) async fn sandbox_with_tools(runtime: &Runtime, tools: &[(&str, &str)]) -> Sandbox {
+    let tools = tools
+        .iter()
+        .map(|(name, source)| ToolSource { file_name: (*name).into(), source: (*source).into() })
+        .collect();
+    runtime
+        .prepare(Blueprint { config: config(), tools }, &mut |_| {})
+        .await
+        .expect("the sandbox can be made ready")
+}
+
+/// Runs a script with a bound on hangs.
+pub(crate) async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
+    tokio::time::timeout(HANG, sandbox.run(script))
+        .await
+        .expect("the run hangs")
+        .expect("the run can be made")
+}
+
+/// A whole test: a runtime, a default sandbox, one script.
+#[macro_export]
+macro_rules! run_one {
+    ($script:expr) => {{
+        let Some(runtime) = $crate::support::runtime() else { return };
+        let sandbox = $crate::support::sandbox_with(&runtime, $crate::support::config()).await;
+        $crate::support::run(&sandbox, $script).await
+    }};
+}
+
+/// The final data of a successful run, as JSON text.
+pub(crate) fn data(result: &ExecutionResult) -> &str {
+    assert!(result.success(), "{result:#?}");
+    result.final_data.as_ref().expect("a success in PLAN mode has data").as_str()
+}
