@@ -50,7 +50,7 @@ pub trait Cell: Send + 'static {
     /// Writes to the private channel.
     fn send<'a>(&'a mut self, line: &'a [u8]) -> BoxFuture<'a, io::Result<()>>;
 
-    /// The next thing the guest wrote. What it printed before it wrote to the channel comes before that.
+    /// The next thing the guest wrote.
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output>;
 
     /// What it has used so far.
@@ -66,14 +66,22 @@ pub trait Cell: Send + 'static {
 /// What comes out of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Bytes on the private channel.
-    Channel(Bytes),
-    /// Bytes on descriptor 1.
-    Stdout(Bytes),
-    /// Bytes on descriptor 2.
-    Stderr(Bytes),
+    /// Bytes, of which at least some are not none.
+    Burst(Burst),
     /// Nothing more will come: the guest is gone.
     Closed,
+}
+
+/// What could be read at one moment. Everything the guest had printed before it wrote the last byte of `channel` is in this burst or in
+/// an earlier one, as far as it fits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Burst {
+    /// From the private channel.
+    pub channel: Bytes,
+    /// From descriptor 1.
+    pub stdout: Bytes,
+    /// From descriptor 2.
+    pub stderr: Bytes,
 }
 
 /// What a cell has used. A figure that cannot be measured is absent.
@@ -147,4 +155,18 @@ pub struct Capabilities {
     pub protections: Vec<Protection>,
     /// Whether it can let a guest talk to chosen hosts and to nobody else.
     pub egress_policy: bool,
+    /// Names of protections that no cell can do without and that are not there.
+    pub obstacles: Vec<&'static str>,
+}
+
+impl Capabilities {
+    /// Whether this engine can make cells here at all.
+    pub fn can_make_cells(&self) -> bool {
+        self.obstacles.is_empty()
+    }
+
+    /// Whether a protection is in force.
+    pub fn has(&self, name: &str) -> bool {
+        self.protections.iter().any(|protection| protection.name == name && protection.state.is_active())
+    }
 }

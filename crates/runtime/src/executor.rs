@@ -8,10 +8,10 @@ use std::time::Duration;
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, GuestFrame, Lines};
 use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
-use belljar_engine::{Cell, CellUsage, Output};
+use belljar_engine::{Burst, Cell, CellUsage, Output};
 use tokio::time::{Instant, Sleep};
 
-use crate::transcript::{Ending, Facts, Transcript};
+use crate::transcript::{Ending, Facts, Stream, Transcript};
 use crate::{EventSink, RuntimeError};
 
 /// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a traceback; this is the law.
@@ -110,6 +110,7 @@ impl ScriptExecutor {
             lines: Lines::with_limit(self.limits.max_output_bytes as usize),
             seal: &seal,
             limit: self.limits.max_output_bytes,
+            printed: Printed::default(),
             alarm: Box::pin(tokio::time::sleep_until(started + timeout + ALARM_GRACE)),
             sink,
         };
@@ -151,6 +152,7 @@ struct Listening<'a> {
     lines: Lines,
     seal: &'a str,
     limit: u64,
+    printed: Printed,
     alarm: std::pin::Pin<Box<Sleep>>,
     sink: &'a mut dyn EventSink,
 }
@@ -174,39 +176,24 @@ impl Listening<'_> {
                 }
                 output = next(cell) => output,
             };
-            if output == Output::Closed {
-                return Ending::Died(cell.autopsy().await);
-            }
-            if let Some(ending) = self.take_in(cell, &output).await {
+            let Output::Burst(burst) = output else { return Ending::Died(cell.autopsy().await) };
+            if let Some(ending) = self.take_in(cell, burst).await {
                 return ending;
             }
         }
     }
 
-    async fn take_in(&mut self, cell: &mut dyn Cell, output: &Output) -> Option<Ending> {
-        let bytes = match output {
-            Output::Channel(bytes) | Output::Stdout(bytes) | Output::Stderr(bytes) => bytes,
-            Output::Closed => return None,
-        };
-        self.transcript.output_bytes += bytes.len() as u64;
+    async fn take_in(&mut self, cell: &mut dyn Cell, burst: Burst) -> Option<Ending> {
+        let read = burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        self.transcript.output_bytes += read as u64;
         if self.transcript.output_bytes > self.limit {
             return Some(Ending::Flood);
         }
-        match output {
-            Output::Channel(bytes) => return self.take_frames(cell, bytes).await,
-            Output::Stdout(bytes) => {
-                if let Some(event) = self.transcript.stdout(bytes) {
-                    self.tell(cell, event).await;
-                }
-            }
-            Output::Stderr(bytes) => {
-                if let Some(event) = self.transcript.stderr(bytes) {
-                    self.tell(cell, event).await;
-                }
-            }
-            Output::Closed => {}
-        }
-        None
+        self.printed.stdout.waiting.extend_from_slice(&burst.stdout);
+        self.printed.stderr.waiting.extend_from_slice(&burst.stderr);
+        let ending = self.take_frames(cell, &burst.channel).await;
+        self.tell_printed(cell).await;
+        ending
     }
 
     async fn take_frames(&mut self, cell: &mut dyn Cell, bytes: &[u8]) -> Option<Ending> {
@@ -228,7 +215,10 @@ impl Listening<'_> {
                 );
                 continue;
             };
+            let before = [frame.stdout, frame.stderr];
             let had_outcome = self.transcript.has_outcome();
+            let printed = self.printed.up_to(before);
+            let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
             let event = self.transcript.frame(&frame);
             if !had_outcome && self.transcript.has_outcome() {
                 let soon = Instant::now() + OUTCOME_GRACE;
@@ -236,11 +226,20 @@ impl Listening<'_> {
                     self.alarm.as_mut().reset(soon);
                 }
             }
-            if let Some(event) = event {
+            for event in earlier.into_iter().flatten().chain(event) {
                 self.tell(cell, event).await;
             }
             if self.transcript.is_done() {
                 return Some(Ending::Finished);
+            }
+        }
+    }
+
+    /// Hands on what was printed: all of it, when no frame follows that it would have to wait for.
+    async fn tell_printed(&mut self, cell: &mut dyn Cell) {
+        for (stream, bytes) in self.printed.up_to([None, None]) {
+            if let Some(event) = self.transcript.printed(stream, &bytes) {
+                self.tell(cell, event).await;
             }
         }
     }
@@ -262,17 +261,44 @@ impl Listening<'_> {
     async fn last_words(&mut self, cell: &mut dyn Cell) {
         let until_closed = async {
             loop {
-                match next(cell).await {
-                    Output::Closed => return,
-                    output => {
-                        if self.take_in(cell, &output).await.is_some() {
-                            return;
-                        }
-                    }
+                let Output::Burst(burst) = next(cell).await else { return };
+                if self.take_in(cell, burst).await.is_some() {
+                    return;
                 }
             }
         };
         let _ = tokio::time::timeout(LAST_WORDS, until_closed).await;
+    }
+}
+
+/// What was printed but not handed on yet, because a frame may belong before it.
+#[derive(Default)]
+struct Printed {
+    stdout: Waiting,
+    stderr: Waiting,
+}
+
+#[derive(Default)]
+struct Waiting {
+    waiting: Vec<u8>,
+    handed_on: u64,
+}
+
+impl Printed {
+    /// What comes before a frame that was preceded by so many bytes; `None` for all there is.
+    fn up_to(&mut self, before: [Option<u64>; 2]) -> [(Stream, Vec<u8>); 2] {
+        let [stdout, stderr] = before;
+        [(Stream::Stdout, self.stdout.up_to(stdout)), (Stream::Stderr, self.stderr.up_to(stderr))]
+    }
+}
+
+impl Waiting {
+    fn up_to(&mut self, before: Option<u64>) -> Vec<u8> {
+        let due = before.map_or(self.waiting.len() as u64, |before| before.saturating_sub(self.handed_on));
+        let count = usize::try_from(due).unwrap_or(usize::MAX).min(self.waiting.len());
+        self.handed_on += count as u64;
+        let rest = self.waiting.split_off(count);
+        std::mem::replace(&mut self.waiting, rest)
     }
 }
 

@@ -69,6 +69,6 @@ impl Sandbox {
 
     /// Takes a cell for several steps that share their variables.
     pub async fn session(&self) -> Result<Session, RuntimeError> {
-        Ok(Session::new(self.stock.take().await?, self.executor.clone()))
+        Session::begin(Arc::clone(&self.stock), self.executor.clone()).await
     }
 }

@@ -1,10 +1,13 @@
 //! Several steps on one cell, sharing their variables.
 
+use std::sync::Arc;
+
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::Cell;
 
 use crate::executor::ScriptExecutor;
+use crate::stock::Stock;
 use crate::{EventSink, RuntimeError};
 
 /// A held cell. What one step defines, the next can use; dropping the session destroys the cell.
@@ -13,11 +16,14 @@ pub struct Session {
     /// Absent during a step, so that a dropped step takes the cell with it, and after one that ended it.
     cell: Option<Box<dyn Cell>>,
     executor: ScriptExecutor,
+    /// A cell lives no longer than the template it was made from.
+    _origin: Arc<Stock>,
 }
 
 impl Session {
-    pub(crate) fn new(cell: Box<dyn Cell>, executor: ScriptExecutor) -> Self {
-        Self { id: cell.id(), cell: Some(cell), executor }
+    pub(crate) async fn begin(stock: Arc<Stock>, executor: ScriptExecutor) -> Result<Self, RuntimeError> {
+        let cell = stock.take().await?;
+        Ok(Self { id: cell.id(), cell: Some(cell), executor, _origin: stock })
     }
 
     /// Whether another step can be run: not after one that crashed, was killed or was dropped.

@@ -40,6 +40,13 @@ struct Captured {
     decoder: Decoder,
 }
 
+/// Where something was printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stream {
+    Stdout,
+    Stderr,
+}
+
 /// Why the host stopped listening.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ending {
@@ -141,15 +148,12 @@ impl Transcript {
     }
 
     /// Takes in what was printed.
-    pub(crate) fn stdout(&mut self, bytes: &[u8]) -> Option<Event> {
-        let text = self.stdout.take(bytes)?;
-        Some(self.event(EventKind::Stdout { text }))
-    }
-
-    /// The same for standard error.
-    pub(crate) fn stderr(&mut self, bytes: &[u8]) -> Option<Event> {
-        let text = self.stderr.take(bytes)?;
-        Some(self.event(EventKind::Stderr { text }))
+    pub(crate) fn printed(&mut self, stream: Stream, bytes: &[u8]) -> Option<Event> {
+        let kind = match stream {
+            Stream::Stdout => EventKind::Stdout { text: self.stdout.take(bytes)? },
+            Stream::Stderr => EventKind::Stderr { text: self.stderr.take(bytes)? },
+        };
+        Some(self.event(kind))
     }
 
     fn event(&mut self, kind: EventKind) -> Event {

@@ -35,6 +35,13 @@ pub struct GuestFrame<'a> {
     /// `intermediate`, `final_result`: the payload, unread.
     #[serde(borrow, default)]
     pub data: Option<&'a RawValue>,
+    /// How many bytes the execution had printed to descriptor 1 before this frame, as far as the harness knows. Good for
+    /// putting frames and prints in order, and for nothing else.
+    #[serde(default)]
+    pub stdout: Option<u64>,
+    /// The same for descriptor 2.
+    #[serde(default)]
+    pub stderr: Option<u64>,
     /// `ready`: the protocol's number.
     #[serde(default)]
     pub protocol: Option<u32>,

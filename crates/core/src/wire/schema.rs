@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::PROTOCOL;
 
-/// Every frame with its fields and their types; `?` marks a field that may be absent.
+/// Every frame with its fields and their types; `?` marks a field that may be absent, `*` what all frames but `ready` have.
 pub fn schema() -> Value {
     json!({
         "protocol": PROTOCOL,
@@ -23,17 +23,17 @@ pub fn schema() -> Value {
         },
         "guest_to_host": {
             "ready": { "protocol": "integer" },
-            "log": { "execution_id": "string", "seal": "string", "level": "string", "message": "string" },
-            "intermediate": { "execution_id": "string", "seal": "string", "label": "string", "data": "any" },
-            "final_result": { "execution_id": "string", "seal": "string", "data": "any" },
-            "error": {
+            "*": {
                 "execution_id": "string",
                 "seal": "string",
-                "message": "string",
-                "traceback": "string?",
-                "timed_out": "boolean?",
+                "stdout": "integer, bytes printed before this frame",
+                "stderr": "integer",
             },
-            "script_done": { "execution_id": "string", "seal": "string" },
+            "log": { "level": "string", "message": "string" },
+            "intermediate": { "label": "string", "data": "any" },
+            "final_result": { "data": "any" },
+            "error": { "message": "string", "traceback": "string?", "timed_out": "boolean?" },
+            "script_done": {},
         },
     })
 }

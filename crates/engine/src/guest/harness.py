@@ -49,7 +49,27 @@ MAX_MESSAGE = 64 * 1024
 MAX_TRACEBACK = 256 * 1024
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_stdout, _stderr = sys.stdout, sys.stderr
+
+
+class Counted(io.FileIO):
+    """A descriptor that knows how much was written to it, so that the host can tell what was printed before which frame."""
+
+    written = 0
+
+    def write(self, data):
+        count = super().write(data)
+        self.written += count or 0
+        return count
+
+
+def _printer(descriptor):
+    raw = Counted(descriptor, "wb", closefd=False)
+    buffered = io.BufferedWriter(raw)
+    return raw, io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+_stdout_count, _stdout = _printer(1)
+_stderr_count, _stderr = _printer(2)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -228,6 +248,7 @@ class Execution:
         stamp = '"execution_id":%s,"seal":%s' % (_encode(request["execution_id"]), _encode(request["seal"]))
         self._stamp = stamp.encode("utf-8")
         self._most = request["max_output_bytes"]
+        self._stdout_before, self._stderr_before = _stdout_count.written, _stderr_count.written
         self._lock = threading.Lock()
         self.has_result = False
 
@@ -236,7 +257,9 @@ class Execution:
             raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
         # What was printed before this frame shall reach the host before it.
         _flush()
-        self._channel.send(b'{"type":"%s",%s%s}' % (kind, self._stamp, fields))
+        stdout = _stdout_count.written - self._stdout_before
+        stderr = _stderr_count.written - self._stderr_before
+        self._channel.send(b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields))
 
     def final_result(self, data):
         payload = _to_json(data, "emit_result: data", self._most)
@@ -568,8 +591,8 @@ def zygote():
     site.sethelper()
     if os.path.isdir(LAYER_DIRECTORY):
         site.addsitedir(LAYER_DIRECTORY)
-    for stream in (_stdout, _stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    sys.stdout = sys.__stdout__ = _stdout
+    sys.stderr = sys.__stderr__ = _stderr
     template = Template()
     template.load_tools()
     template.preload(settings["preload"], settings["dependencies"])

@@ -1,5 +1,6 @@
 //! One cell, as the host holds it.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
@@ -8,13 +9,13 @@ use std::time::Duration;
 use belljar_core::CellId;
 use belljar_core::wire::{GuestFrame, GuestFrameKind, Lines, PROTOCOL};
 use belljar_jail::cgroup::CellCgroup;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
 use super::watch::watch;
-use crate::engine::{Autopsy, BoxFuture, Cell, CellUsage, End, Output};
+use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
 
 /// The host's ends of everything a cell is connected by.
@@ -44,10 +45,7 @@ struct Parts {
     process: AsyncFd<OwnedFd>,
     cgroup: CellCgroup,
     host_id: Option<LeasedId>,
-    /// Read from the channel but not handed out yet, because something printed comes before it.
-    held_back: Option<Output>,
     channel_open: bool,
-    buffer: BytesMut,
 }
 
 const READ_SIZE: usize = 64 * 1024;
@@ -68,9 +66,7 @@ impl NativeCell {
             process: watch(process, Interest::READABLE)?,
             cgroup,
             host_id,
-            held_back: None,
             channel_open: true,
-            buffer: BytesMut::new(),
         };
         Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
     }
@@ -83,8 +79,11 @@ impl NativeCell {
         let ready = tokio::time::timeout(WITHIN, async {
             loop {
                 match std::future::poll_fn(|cx| self.poll_output(cx)).await {
-                    Output::Channel(bytes) => {
-                        lines.push(&bytes);
+                    Output::Burst(burst) => {
+                        for printed in [&burst.stdout, &burst.stderr] {
+                            said.push_str(&String::from_utf8_lossy(printed));
+                        }
+                        lines.push(&burst.channel);
                         while let Ok(Some(line)) = lines.next_line() {
                             match GuestFrame::parse(line) {
                                 Some(frame) if frame.kind == GuestFrameKind::Ready => {
@@ -96,9 +95,6 @@ impl NativeCell {
                                 _ => {}
                             }
                         }
-                    }
-                    Output::Stdout(bytes) | Output::Stderr(bytes) => {
-                        said.push_str(&String::from_utf8_lossy(&bytes))
                     }
                     Output::Closed => return Err(self.why_it_did_not_start().await),
                 }
@@ -236,38 +232,89 @@ impl Drop for NativeCell {
 
 impl Parts {
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
-        if self.held_back.is_none() && self.channel_open {
-            match poll_read(&self.channel, &mut self.buffer, cx) {
-                Poll::Ready(Some(bytes)) => self.held_back = Some(Output::Channel(bytes)),
-                Poll::Ready(None) => self.channel_open = false,
-                Poll::Pending => {}
+        let mut burst = Gathered::default();
+        if self.channel_open && burst.channel.take(poll_read(&self.channel, cx).into()) {
+            self.channel_open = false;
+        }
+        for (pipe, gathered) in [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
+        {
+            if pipe.as_ref().is_some_and(|open| gathered.take(poll_read(open, cx).into())) {
+                *pipe = None;
             }
         }
-        // The guest prints before it writes to the channel, so what it printed is in the pipe by now whether or not the
-        // reactor has noticed: hence a plain read.
-        for is_stdout in [true, false] {
-            let pipe = if is_stdout { &mut self.stdout } else { &mut self.stderr };
-            let Some(open) = pipe.as_ref() else { continue };
-            let output: fn(Bytes) -> Output = if is_stdout { Output::Stdout } else { Output::Stderr };
-            match read_now(open, &mut self.buffer) {
-                Read::Some(bytes) => return Poll::Ready(output(bytes)),
-                Read::End => *pipe = None,
-                Read::Nothing => {
-                    if self.held_back.is_none() {
-                        match poll_read(open, &mut self.buffer, cx) {
-                            Poll::Ready(Some(bytes)) => return Poll::Ready(output(bytes)),
-                            Poll::Ready(None) => *pipe = None,
-                            Poll::Pending => {}
-                        }
-                    }
+        if burst.is_empty() {
+            let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
+            return if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending };
+        }
+        self.complete(&mut burst);
+        Poll::Ready(Output::Burst(burst.into()))
+    }
+
+    /// Reads on until prints and frames fit together: every frame written before the last print seen, and every print before the last
+    /// frame seen. The reactor's word is not enough for that, hence plain reads.
+    fn complete(&mut self, burst: &mut Gathered) {
+        // A guest that writes without pause would keep us here.
+        const ROUNDS: usize = 8;
+        for _ in 0..ROUNDS {
+            let printed = burst.printed();
+            for (pipe, gathered) in
+                [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
+            {
+                if pipe.as_ref().is_some_and(|open| gathered.take(read_now(open))) {
+                    *pipe = None;
                 }
             }
+            if burst.printed() == printed && printed == 0 {
+                return;
+            }
+            let framed = burst.channel.0.len();
+            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
+                self.channel_open = false;
+            }
+            if burst.channel.0.len() == framed {
+                return;
+            }
         }
-        if let Some(output) = self.held_back.take() {
-            return Poll::Ready(output);
+    }
+}
+
+/// A burst in the making.
+#[derive(Default)]
+struct Gathered {
+    channel: Piece,
+    stdout: Piece,
+    stderr: Piece,
+}
+
+#[derive(Default)]
+struct Piece(Bytes);
+
+impl Piece {
+    /// Appends what was read; whether that was the end of the stream.
+    fn take(&mut self, read: Read) -> bool {
+        match read {
+            Read::Some(bytes) if self.0.is_empty() => self.0 = bytes,
+            Read::Some(bytes) => self.0 = [&self.0[..], &bytes[..]].concat().into(),
+            Read::Nothing => {}
+            Read::End => return true,
         }
-        let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
-        if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending }
+        false
+    }
+}
+
+impl Gathered {
+    fn is_empty(&self) -> bool {
+        self.channel.0.is_empty() && self.printed() == 0
+    }
+
+    fn printed(&self) -> usize {
+        self.stdout.0.len() + self.stderr.0.len()
+    }
+}
+
+impl From<Gathered> for Burst {
+    fn from(gathered: Gathered) -> Self {
+        Self { channel: gathered.channel.0, stdout: gathered.stdout.0, stderr: gathered.stderr.0 }
     }
 }
 
@@ -277,21 +324,35 @@ enum Read {
     Nothing,
 }
 
-fn read_now(fd: &AsyncFd<OwnedFd>, buffer: &mut BytesMut) -> Read {
-    buffer.resize(READ_SIZE, 0);
-    match rustix::io::read(fd.as_fd(), &mut buffer[..]) {
-        Ok(0) => Read::End,
-        Ok(read) => Read::Some(buffer.split_to(read).freeze()),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Read::Nothing,
-        Err(_) => Read::End,
+impl From<Poll<Option<Bytes>>> for Read {
+    fn from(poll: Poll<Option<Bytes>>) -> Self {
+        match poll {
+            Poll::Ready(Some(bytes)) => Self::Some(bytes),
+            Poll::Ready(None) => Self::End,
+            Poll::Pending => Self::Nothing,
+        }
     }
 }
 
+thread_local! {
+    /// Where bytes land before they are copied to a place of their own size; a buffer per cell would be most of what a cell costs the host.
+    static LANDING: RefCell<Box<[u8; READ_SIZE]>> = RefCell::new(Box::new([0; READ_SIZE]));
+}
+
+fn read_now(fd: &AsyncFd<OwnedFd>) -> Read {
+    LANDING.with_borrow_mut(|landing| match rustix::io::read(fd.as_fd(), &mut landing[..]) {
+        Ok(0) => Read::End,
+        Ok(read) => Read::Some(Bytes::copy_from_slice(&landing[..read])),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Read::Nothing,
+        Err(_) => Read::End,
+    })
+}
+
 /// `None` at the end of the stream, however it came about.
-fn poll_read(fd: &AsyncFd<OwnedFd>, buffer: &mut BytesMut, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+fn poll_read(fd: &AsyncFd<OwnedFd>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
     loop {
         let Ok(mut guard) = ready!(fd.poll_read_ready(cx)) else { return Poll::Ready(None) };
-        match read_now(fd, buffer) {
+        match read_now(fd) {
             Read::Some(bytes) => return Poll::Ready(Some(bytes)),
             Read::End => return Poll::Ready(None),
             Read::Nothing => guard.clear_ready(),

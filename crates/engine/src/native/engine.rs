@@ -12,6 +12,7 @@ use belljar_jail::probe::{State, Survey, survey};
 use belljar_jail::{CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
 
 use super::ids::IdPool;
+use super::resources::Resources;
 use super::root::{self, HARNESS_PATH};
 use super::template::NativeTemplate;
 use super::zygote::Zygote;
@@ -37,20 +38,22 @@ pub struct NativeOptions {
 /// Makes cells out of Linux namespaces.
 pub struct NativeEngine {
     options: NativeOptions,
-    cgroups: Arc<Cgroups>,
     survey: Survey,
     capabilities: Capabilities,
     identity: Identity,
-    ids: Option<IdPool>,
-    reaper: Reaper,
+    resources: Arc<Resources>,
 }
 
 impl NativeEngine {
     /// Looks at the machine. Succeeds also where no cell can be made, so that `doctor` can say why.
     pub fn new(options: NativeOptions) -> Result<Self, EngineError> {
-        let cgroups = Arc::new(Cgroups::detect(&Surroundings::of_this_process()));
+        let cgroups = Cgroups::detect(&Surroundings::of_this_process());
         let survey = survey(&cgroups)?;
-        let capabilities = Capabilities { protections: survey.protections.clone(), egress_policy: false };
+        let capabilities = Capabilities {
+            protections: survey.protections.clone(),
+            egress_policy: false,
+            obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
+        };
         let (identity, ids) = if rustix::process::geteuid().is_root() {
             const IDS: u32 = 0xfff0;
             let offset =
@@ -61,12 +64,18 @@ impl NativeEngine {
         };
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
         raise_descriptor_limit();
-        Ok(Self { options, cgroups, survey, capabilities, identity, ids, reaper })
+        Ok(Self {
+            options,
+            survey,
+            capabilities,
+            identity,
+            resources: Arc::new(Resources { cgroups, ids, reaper }),
+        })
     }
 
     /// Waits until every cell that was dropped or destroyed is gone from the system. Blocks.
     pub fn wait_until_reaped(&self) {
-        self.reaper.wait_until_idle();
+        self.resources.reaper.wait_until_idle();
     }
 
     /// Which interpreter a config would get.
@@ -119,8 +128,9 @@ impl NativeEngine {
             inodes: (scratch_mb * 256).clamp(4096, 1 << 20),
             open_files: u64::from(limits.open_files),
             // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
-            processes: (!self.cgroups.has(Controller::Pids)).then_some(u64::from(limits.pids_limit) + 1),
-            extra_data: (!self.cgroups.has(Controller::Memory)).then_some(limits.memory_mb * MIB),
+            processes: (!self.resources.cgroups.has(Controller::Pids))
+                .then_some(u64::from(limits.pids_limit) + 1),
+            extra_data: (!self.resources.cgroups.has(Controller::Memory)).then_some(limits.memory_mb * MIB),
             writable,
             landlock: self.survey.landlock,
         }
@@ -166,10 +176,8 @@ impl NativeEngine {
             name: config.name.clone(),
             report,
             zygote,
-            cgroups: Arc::clone(&self.cgroups),
             limits: cgroup_limits(limits),
-            ids: self.ids.clone(),
-            reaper: self.reaper.clone(),
+            resources: Arc::clone(&self.resources),
         }))
     }
 
@@ -181,7 +189,7 @@ impl NativeEngine {
     ) -> Result<(Interpreter, Option<PathBuf>), EngineError> {
         let config = &blueprint.config;
         let (search, wanted) = (self.options.search.clone(), config.python_version);
-        let guest_is_somebody_else = self.ids.is_some();
+        let guest_is_somebody_else = self.resources.ids.is_some();
         let interpreter = blocking(move || {
             let interpreter = python::find(wanted.as_ref(), &search)?;
             if guest_is_somebody_else {

@@ -11,6 +11,7 @@
 mod cell;
 mod engine;
 mod ids;
+mod resources;
 mod root;
 mod template;
 mod watch;

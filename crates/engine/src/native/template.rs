@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::CellId;
-use belljar_jail::cgroup::{CellCgroup, CgroupLimits, Cgroups};
+use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 
 use super::cell::{CellEnds, NativeCell};
-use super::ids::IdPool;
+use super::resources::Resources;
 use super::zygote::Zygote;
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Template, TemplateReport};
-use crate::reaper::Reaper;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -24,11 +23,9 @@ pub(super) struct NativeTemplate {
     pub(super) name: String,
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
-    pub(super) cgroups: Arc<Cgroups>,
     pub(super) limits: CgroupLimits,
-    /// `None` when the host is not root: then there is but one id.
-    pub(super) ids: Option<IdPool>,
-    pub(super) reaper: Reaper,
+    /// After the zygote, which takes its cells along when it goes.
+    pub(super) resources: Arc<Resources>,
 }
 
 impl Template for NativeTemplate {
@@ -50,14 +47,14 @@ impl Template for NativeTemplate {
 impl NativeTemplate {
     async fn make(&self) -> Result<NativeCell, EngineError> {
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
-        let host_id = match &self.ids {
+        let host_id = match &self.resources.ids {
             None => None,
             Some(pool) => Some(pool.lease().ok_or_else(|| EngineError::Spawn {
                 name: self.name.clone(),
                 reason: "every user id for cells is in use".into(),
             })?),
         };
-        let mut cgroup = self.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
+        let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
         let spawned = self.connect(id, host_id.as_ref().map_or(0, |leased| leased.get()), &cgroup).await;
@@ -69,7 +66,7 @@ impl NativeTemplate {
             }
         };
         cgroup.close_join_files();
-        NativeCell::new(id, ends, process, (cgroup, host_id), self.reaper.clone())
+        NativeCell::new(id, ends, process, (cgroup, host_id), self.resources.reaper.clone())
             .map_err(EngineError::io("watch a cell"))
     }
 

@@ -33,10 +33,9 @@ fn make_wheel(directory: &Path, name: &str, body: &str) {
 fn python_with_pip() -> Option<std::path::PathBuf> {
     let script = "import sys, pip; print(sys.executable)";
     for name in ["python3", "/usr/bin/python3"] {
-        if let Ok(output) = Command::new(name).args(["-c", script]).output() {
-            if output.status.success() {
-                return Some(String::from_utf8(output.stdout).unwrap().trim().into());
-            }
+        let output = Command::new(name).args(["-c", script]).output();
+        if let Some(output) = output.ok().filter(|output| output.status.success()) {
+            return Some(String::from_utf8(output.stdout).unwrap().trim().into());
         }
     }
     println!("pip: skipped (no python3 here has it)");

@@ -31,6 +31,25 @@ async fn what_was_printed_before_a_frame_comes_before_it() {
 }
 
 #[tokio::test]
+async fn prints_and_frames_keep_the_order_in_which_they_were_made() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut told = String::new();
+    let script = "for i in range(200):\n    print('p', i)\n    emit_intermediate('i', i)\nemit_result(1)";
+    let result = sandbox
+        .run_with(script, |event| match event.kind {
+            EventKind::Stdout { text } => told.push_str(&text),
+            EventKind::Intermediate { data, .. } => told.push_str(&format!("i {data}\n")),
+            _ => {}
+        })
+        .await
+        .unwrap();
+    assert_eq!(data(&result), "1");
+    let expected: String = (0..200).map(|i| format!("p {i}\ni {i}\n")).collect();
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn a_slow_reader_loses_nothing() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;

@@ -16,22 +16,22 @@ pub(crate) fn cache() -> PathBuf {
 /// A runtime, or `None` with the reason printed where cells cannot be made.
 pub(crate) fn runtime() -> Option<Runtime> {
     let runtime = Runtime::builder().cache_dir(cache()).build().expect("the machine can be looked at");
-    let refused = runtime
-        .capabilities()
-        .protections
-        .iter()
-        .find(|protection| protection.name == "private_root" && !protection.state.is_active());
-    let Some(refused) = refused else { return Some(runtime) };
+    let obstacles = &runtime.capabilities().obstacles;
+    if obstacles.is_empty() {
+        return Some(runtime);
+    }
     let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|part| part == "native"), "native is required here, but {refused:?}");
-    println!("native: skipped ({:?})", refused.state);
+    assert!(
+        !required.split(',').any(|part| part == "native"),
+        "native is required here, but lacks {obstacles:?}"
+    );
+    println!("native: skipped (no {obstacles:?}; see belljar doctor)");
     None
 }
 
 /// Whether a limit is enforced by the kernel for whole process trees here; without it some verdicts are others.
 pub(crate) fn has(runtime: &Runtime, protection: &str) -> bool {
-    let found = runtime.capabilities().protections.iter().find(|candidate| candidate.name == protection);
-    let active = found.is_some_and(|protection| protection.state.is_active());
+    let active = runtime.capabilities().has(protection);
     if !active {
         println!("{protection}: skipped (not available to this user)");
     }

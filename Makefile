@@ -1,0 +1,38 @@
+# Ten recipes, two of which a newcomer needs: `make demo` and `make test`.
+CARGO ?= cargo
+BELLJAR = target/release/belljar
+
+.PHONY: help build demo test check fmt lint deny bench doctor clean
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## the belljar command, optimised
+	$(CARGO) build --release --package belljar-cli
+
+demo: build ## see a script run: streaming, a tool call, a caught failure, a limit that fires
+	@scripts/demo $(BELLJAR)
+
+test: ## everything that can be tested here
+	@scripts/test
+
+check: fmt lint deny test ## what must pass before a change lands
+
+fmt: ## is it formatted
+	$(CARGO) fmt --all --check
+
+lint: ## clippy, warnings denied
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+deny: ## licences, advisories and duplicates of dependencies
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline check bans licenses sources; \
+	else echo "cargo-deny: skipped (not installed; cargo install cargo-deny)"; fi
+
+bench: build ## figures of this machine
+	$(BELLJAR) bench
+
+doctor: build ## what this machine lets us enforce
+	$(BELLJAR) doctor
+
+clean: ## throw the build away
+	$(CARGO) clean

@@ -1,0 +1,50 @@
+//! The shipped examples do what they say.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Examples are built beside the tests, one directory up.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a running program has a path");
+    let directory = test.ancestors().nth(2).expect("tests are in <profile>/deps").join("examples");
+    directory.join(name)
+}
+
+fn output_of(name: &str) -> Option<String> {
+    if !belljar::Runtime::new().is_ok_and(|runtime| runtime.capabilities().can_make_cells()) {
+        let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|part| part == "native"), "native is required here");
+        println!("native: skipped (this machine cannot make cells; see belljar doctor)");
+        return None;
+    }
+    let output = Command::new(example(name)).output().expect("cargo builds examples together with tests");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).expect("text"))
+}
+
+#[test]
+fn one_shot_prints_its_result() {
+    if let Some(output) = output_of("one_shot") {
+        assert_eq!(output, "ok: {\"squares\":[0,1,4,9,16]}\n");
+    }
+}
+
+#[test]
+fn streaming_prints_events_and_an_honest_end() {
+    if let Some(output) = output_of("streaming") {
+        assert_eq!(
+            output,
+            "progress is 0\nprogress is 50\nprogress is 100\nit prints: now something that cannot work\n\
+             exception: IndexError: list index out of range\n"
+        );
+    }
+}
+
+#[test]
+fn session_keeps_its_variables() {
+    if let Some(output) = output_of("session") {
+        assert_eq!(output, "the total is 8\n");
+    }
+}

@@ -1,0 +1,183 @@
+//! What can be typed, word by word. What it means together is in [`settings`](crate::settings).
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::env;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "belljar", version, max_term_width = 110)]
+#[command(
+    about = "Runs Python that a model wrote: each time in a fresh sandbox, and honest about how it ended"
+)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// Say more on stderr: install output, for one
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 ok · 1 the script failed · 2 bad usage or input · 3 the machine or Belljar failed · \
+124 out of time · 130 Ctrl-C · 137 out of memory";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a script in a fresh sandbox, pass on what it prints, and print its result as JSON
+    Run(RunArgs),
+    /// Type Python step by step into one sandbox that keeps its variables
+    Shell(ShellArgs),
+    /// Show which protections this machine offers, and what to do about those it lacks
+    Doctor(DoctorArgs),
+    /// Measure how fast sandboxes are on this machine
+    Bench(BenchArgs),
+}
+
+/// `belljar run`.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct RunArgs {
+    /// The script; `-` or nothing reads it from stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print one JSON object, the result, and nothing else on stdout
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) json: bool,
+    /// Print each event as one line of JSON as it happens, and the result as the last line
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// `plan`: the script must call emit_result. `interactive`: it need not, and its last expression is shown
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// Name the execution in events and result; made up if not given
+    #[arg(long, value_name = "ID")]
+    pub(crate) execution_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+}
+
+/// `belljar shell`.
+#[derive(Debug, Args)]
+pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+}
+
+/// `belljar doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `belljar bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Calls to measure; slow things are measured fewer times
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) count: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What the sandbox should be; each option overrides the sandbox file.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Sandbox")]
+pub(crate) struct SandboxArgs {
+    /// Read the sandbox from this TOML file
+    #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
+    pub(crate) sandbox: Option<PathBuf>,
+    /// How to make it; `native` is built from Linux namespaces
+    #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    pub(crate) engine: EngineName,
+    /// End the script after this many seconds; fractions count
+    #[arg(long, value_name = "SECS", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true)]
+    pub(crate) timeout: Option<f64>,
+    /// Memory the script and its children may use, in MiB
+    #[arg(long, value_name = "MB", env = env::MEMORY, hide_env_values = true, allow_negative_numbers = true, value_parser = mebibytes)]
+    pub(crate) memory: Option<u64>,
+    /// Let the script talk to this host (port 443 unless given); may be repeated
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) allow_host: Vec<String>,
+    /// Show it a file or directory of this machine, read-only unless `:rw`; may be repeated
+    #[arg(long, value_name = "HOST:GUEST[:ro|rw]")]
+    pub(crate) mount: Vec<String>,
+    /// Load the functions in this file, for scripts to call; may be repeated
+    #[arg(long, value_name = "FILE.py")]
+    pub(crate) tool: Vec<PathBuf>,
+    /// Install this package, once, before the first run; may be repeated
+    #[arg(long, value_name = "PKG")]
+    pub(crate) dep: Vec<String>,
+    /// Use this version of Python and no other, such as 3.11
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) python: Option<String>,
+    /// Hand over this variable of your own environment as a secret; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) secret: Vec<String>,
+    /// Set a variable that the script can read; not for secrets, which others could see here; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+}
+
+/// An engine that this version has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum EngineName {
+    /// Linux namespaces.
+    #[default]
+    Native,
+}
+
+fn engine(name: &str) -> Result<EngineName, String> {
+    match name {
+        "native" => Ok(EngineName::Native),
+        "docker" | "local" => {
+            Err(format!("the {name} engine is not in this version; leave --engine out to use native"))
+        }
+        _ => Err("no such engine; this version has: native".into()),
+    }
+}
+
+fn mebibytes(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "must be a whole number of MiB, such as 512".into())
+}
+
+/// Whole scripts or steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Plan,
+    Interactive,
+}
+
+impl From<Mode> for belljar::ExecutionMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Plan => Self::Plan,
+            Mode::Interactive => Self::Interactive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_engine_of_another_version_is_refused_with_what_to_do() {
+        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "docker"]).unwrap_err();
+        assert!(error.to_string().contains("not in this version; leave --engine out"), "{error}");
+    }
+}

@@ -1,0 +1,79 @@
+//! What no sandbox around Python can be faster than.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Forks once, as a zygote does; the child answers each line of JSON with itself.
+const ECHO: &str = "
+import json, os
+if os.fork():
+    os.wait()
+    os._exit(0)
+rest = b''
+while True:
+    chunk = os.read(0, 65536)
+    if not chunk:
+        os._exit(0)
+    *lines, rest = (rest + chunk).split(b'\\n')
+    for line in lines:
+        os.write(1, json.dumps(json.loads(line)).encode() + b'\\n')
+";
+
+/// Times of a request and its answer over a socket pair.
+pub(super) fn round_trips(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
+    const WARM_UP: usize = 20;
+    let (ours, theirs) = UnixStream::pair()?;
+    let child = Command::new(python)
+        .args(["-I", "-S", "-c", ECHO])
+        .stdin(OwnedFd::from(theirs.try_clone()?))
+        .stdout(OwnedFd::from(theirs))
+        .spawn()?;
+    let times = (0..WARM_UP + count).map(exchange(ours)?).skip(WARM_UP).collect::<io::Result<_>>();
+    end(child)?;
+    times
+}
+
+/// Takes the socket, so that the other side sees its end once all is measured.
+fn exchange(socket: UnixStream) -> io::Result<impl FnMut(usize) -> io::Result<Duration>> {
+    let mut answers = BufReader::new(socket.try_clone()?);
+    let mut requests = socket;
+    let mut answer = String::new();
+    Ok(move |number| {
+        let request = format!("{{\"type\":\"execute\",\"number\":{number}}}\n");
+        answer.clear();
+        let begun = Instant::now();
+        requests.write_all(request.as_bytes())?;
+        answers.read_line(&mut answer)?;
+        let time = begun.elapsed();
+        if answer.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(time) }
+    })
+}
+
+fn end(mut child: Child) -> io::Result<()> {
+    child.wait().map(drop)
+}
+
+/// Times to start an interpreter that does nothing, and to see it end.
+pub(super) fn bare_starts(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
+    let start = |_| {
+        let begun = Instant::now();
+        let status = Command::new(python).args(["-c", "pass"]).stdin(Stdio::null()).status()?;
+        let time = begun.elapsed();
+        if status.success() { Ok(time) } else { Err(io::Error::other(format!("python ended with {status}"))) }
+    };
+    (0..count).map(start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_python_answers_every_request() {
+        assert_eq!(round_trips(Path::new("python3"), 3).unwrap().len(), 3);
+    }
+}

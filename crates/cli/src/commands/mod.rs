@@ -1,0 +1,56 @@
+//! One file per command, and what is around every one of them.
+
+mod bench;
+mod doctor;
+mod run;
+mod shell;
+
+use std::io;
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Arguments, Command};
+use crate::env;
+use crate::error::CliError;
+use crate::exit::{self, End};
+use crate::printer::{Output, Printer};
+
+/// Does what was asked and says what could not be done; the exit code.
+pub(crate) fn execute(arguments: Arguments) -> u8 {
+    log();
+    let outcome = in_tokio(arguments);
+    let printer = Printer::new(Output::Human);
+    // If stderr cannot be written either, there is nobody left to tell.
+    let _ = match &outcome {
+        Err(error) if !error.is_closed_pipe() => printer.error(&error.explain()),
+        Ok(End::Interrupted(_)) => printer.note("cancelled"),
+        _ => Ok(()),
+    };
+    exit::code(&outcome)
+}
+
+fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
+    /// A thread that waits for stdin or a blocked pipe has nothing to tidy up.
+    const LAST_THREADS: Duration = Duration::from_millis(10);
+    // One thread is enough for one script, and spares every event a trip to another core.
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let tokio = tokio.map_err(CliError::system("start the event loop"))?;
+    let outcome = tokio.block_on(async {
+        let verbose = arguments.verbose;
+        match arguments.command {
+            Command::Run(options) => run::run(options, verbose).await,
+            Command::Shell(options) => shell::shell(options, verbose).await,
+            Command::Doctor(options) => doctor::doctor(options).await,
+            Command::Bench(options) => bench::bench(options).await,
+        }
+    });
+    tokio.shutdown_timeout(LAST_THREADS);
+    outcome
+}
+
+fn log() {
+    if let Ok(filter) = EnvFilter::try_from_env(env::LOG) {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    }
+}

@@ -1,0 +1,105 @@
+//! `belljar run`: one script, one result.
+
+use belljar::{ExecutionRequest, ResourceLimits, Runtime, Sandbox, Verdict};
+
+use crate::args::RunArgs;
+use crate::error::CliError;
+use crate::exit::End;
+use crate::follow::follow;
+use crate::interrupt::Interrupts;
+use crate::printer::{Output, Printer};
+use crate::progress::Preparation;
+use crate::script;
+use crate::settings::Settings;
+
+pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError> {
+    let output = match (options.json, options.events) {
+        (true, _) => Output::Json,
+        (_, true) => Output::Events,
+        _ => Output::Human,
+    };
+    let printer = Printer::new(output);
+    let settings = Settings::resolve(&options.sandbox)?;
+    let request = request(&options, &printer)?;
+    let mut interrupts = Interrupts::listen()?;
+    let runtime = settings.runtime()?;
+    let outcome = tokio::select! {
+        outcome = run_and_show(&runtime, &settings, request, (&printer, verbose)) => outcome,
+        interrupt = interrupts.next() => Ok(End::Interrupted(interrupt)),
+    };
+    runtime.shutdown().await;
+    outcome
+}
+
+fn request(options: &RunArgs, printer: &Printer) -> Result<ExecutionRequest, CliError> {
+    let file = options.file.as_deref();
+    if script::is_typed(file) {
+        printer.note("Type a script; Ctrl-D on a line of its own runs it.")?;
+    }
+    let mut request = script::read(file)?;
+    if let Some(id) = &options.execution_id {
+        request = request.with_execution_id(id);
+    }
+    if let Some(mode) = options.mode {
+        request = request.with_mode(mode.into());
+    }
+    Ok(request)
+}
+
+async fn run_and_show(
+    runtime: &Runtime,
+    settings: &Settings,
+    request: ExecutionRequest,
+    (printer, verbose): (&Printer, bool),
+) -> Result<End, CliError> {
+    let sandbox = prepare(runtime, settings, printer, verbose).await?;
+    let result = follow(printer, async |mut queue| sandbox.run_into(request, &mut queue).await).await??;
+    printer.result(&result, advice(&result.verdict, settings).as_deref())?;
+    Ok(End::Ran(result.verdict))
+}
+
+/// Makes the sandbox ready, showing what takes long and what is worth knowing.
+pub(super) async fn prepare(
+    runtime: &Runtime,
+    settings: &Settings,
+    printer: &Printer,
+    verbose: bool,
+) -> Result<Sandbox, CliError> {
+    let mut preparation = Preparation::new(printer, verbose);
+    let sandbox = runtime.prepare(settings.blueprint.clone(), &mut |step| preparation.show(&step)).await;
+    drop(preparation);
+    let sandbox = sandbox?;
+    if printer.is_for_people() {
+        for warning in &sandbox.report().warnings {
+            printer.warning(warning)?;
+        }
+    }
+    Ok(sandbox)
+}
+
+/// What to do about a failure, as far as options can help.
+pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
+    let ResourceLimits { execution_timeout_sec, memory_mb, pids_limit, max_output_bytes, .. } =
+        settings.blueprint.config.resource_limits;
+    Some(match verdict {
+        Verdict::TimeoutWall | Verdict::TimeoutCpu => {
+            format!("it may take {execution_timeout_sec} s; give it more with --timeout SECS")
+        }
+        Verdict::Oom => format!("it may use {memory_mb} MiB; give it more with --memory MB"),
+        Verdict::NoResult => {
+            "end the script with emit_result(…), or run it with --mode interactive if what it prints is enough".into()
+        }
+        Verdict::Output => {
+            format!("it may write {max_output_bytes} bytes; raise resource_limits.max_output_bytes in a --sandbox file")
+        }
+        Verdict::Pids => {
+            format!("it may have {pids_limit} processes and threads; raise resource_limits.pids_limit in a --sandbox file")
+        }
+        Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
+        Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),
+        Verdict::Exception if !settings.missing_secrets.is_empty() => {
+            format!("set {} in the environment that belljar runs in", settings.missing_secrets.join(", "))
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,60 @@
+//! Runs a script and shows what happens, each at its own pace.
+//!
+//! ```text
+//!  cell ──► run (this task) ──queue of 64──► printer (a thread that may block)
+//! ```
+//!
+//! A reader who is slow to take stdout slows the script down through the queue, but never holds up its deadline or Ctrl-C; one who
+//! is gone ends the script.
+
+use std::io;
+use std::pin::Pin;
+
+use belljar::{Event, EventSink};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{self, Sender};
+use tokio::task::JoinError;
+
+use crate::error::CliError;
+use crate::printer::Printer;
+
+/// Hands events to the printer's thread.
+pub(crate) struct Queue(Sender<Event>);
+
+impl EventSink for Queue {
+    fn on_event(&mut self, event: Event) -> Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> {
+        match self.0.try_send(event) {
+            Err(TrySendError::Full(event)) => Some(Box::pin(async { drop(self.0.send(event).await) })),
+            _ => None,
+        }
+    }
+}
+
+/// Does `work`, printing the events it puts into the queue, and returns once all are printed. Dropping the future drops the work.
+pub(crate) async fn follow<T>(printer: &Printer, work: impl AsyncFnOnce(Queue) -> T) -> Result<T, CliError> {
+    const EVENTS: usize = 64;
+    let (sender, mut events) = mpsc::channel(EVENTS);
+    let printer = printer.clone();
+    let mut printing = tokio::task::spawn_blocking(move || {
+        while let Some(event) = events.blocking_recv() {
+            printer.event(&event)?;
+        }
+        Ok(())
+    });
+    let mut work = std::pin::pin!(work(Queue(sender)));
+    let finish = |printed: Result<io::Result<()>, JoinError>| {
+        printed
+            .map_err(|error| CliError::System { action: "print events", source: error.into() })?
+            .map_err(CliError::Output)
+    };
+    tokio::select! {
+        done = &mut work => {
+            finish(printing.await)?;
+            Ok(done)
+        }
+        printed = &mut printing => {
+            finish(printed)?;
+            Ok(work.await)
+        }
+    }
+}

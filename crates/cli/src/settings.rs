@@ -1,0 +1,254 @@
+//! What the user wants, settled: options over environment over sandbox file over defaults.
+//!
+//! Past [`Settings::resolve`] nobody asks again where a value came from or whether it was given.
+//! The command line parser has already put options over environment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use belljar::config::ConfigError;
+use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
+
+use crate::args::{EngineName, SandboxArgs};
+use crate::env;
+
+/// Fields of a config and the options that set them, so that an error can name what was typed.
+const OPTIONS: [(&str, &str); 8] = [
+    ("resource_limits.execution_timeout_sec", "--timeout"),
+    ("resource_limits.memory_mb", "--memory"),
+    ("network_policy", "--allow-host"),
+    ("resources", "--mount"),
+    ("dependencies", "--dep"),
+    ("python_version", "--python"),
+    ("secrets", "--secret"),
+    ("env", "--env"),
+];
+
+/// One sandbox, described completely.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The config and its tools. Cells are made when they are asked for: a command runs one script, not a service.
+    pub(crate) blueprint: Blueprint,
+    /// Values of the secrets that the config names, as far as this environment has them.
+    pub(crate) secrets: BTreeMap<String, Secret>,
+    /// Secrets that the config names and this environment lacks.
+    pub(crate) missing_secrets: Vec<String>,
+}
+
+impl Settings {
+    /// Reads the files that the options name and lays the options over them.
+    pub(crate) fn resolve(options: &SandboxArgs) -> Result<Self> {
+        let EngineName::Native = options.engine;
+        let mut config = match &options.sandbox {
+            Some(path) => read_config(path)?,
+            None => SandboxConfig::default(),
+        };
+        overlay(&mut config, options)?;
+        config.validate().map_err(name_option)?;
+        let tools = options.tool.iter().map(PathBuf::as_path).map(read_tool).collect::<Result<_>>()?;
+        let (secrets, missing_secrets) = look_up(&config.secrets)?;
+        Ok(Self { blueprint: Blueprint { config, tools }, secrets, missing_secrets })
+    }
+
+    /// The library, set up for these settings.
+    pub(crate) fn runtime(&self) -> Result<Runtime, RuntimeError> {
+        runtime(self.secrets.clone())
+    }
+}
+
+/// The library, with the secrets it may hand out.
+pub(crate) fn runtime(secrets: BTreeMap<String, Secret>) -> Result<Runtime, RuntimeError> {
+    let builder = Runtime::builder().secrets(secrets);
+    match env::cache_directory() {
+        Some(cache) => builder.cache_dir(cache),
+        None => builder,
+    }
+    .build()
+}
+
+fn read_config(path: &Path) -> Result<SandboxConfig> {
+    let place = || format!("sandbox file {}", path.display());
+    let text = fs::read_to_string(path).with_context(place)?;
+    SandboxConfig::from_toml(&text).with_context(place)
+}
+
+fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
+    config.pool_size = 0;
+    if let Some(seconds) = options.timeout {
+        config.resource_limits.execution_timeout_sec = seconds;
+    }
+    if let Some(mebibytes) = options.memory {
+        config.resource_limits.memory_mb = mebibytes;
+    }
+    if let Some(version) = &options.python {
+        config.python_version = Some(version.parse().context("--python")?);
+    }
+    for host in &options.allow_host {
+        allow(config, host)?;
+    }
+    for mount in &options.mount {
+        config.resources.push(resource(mount)?);
+    }
+    *config = config.with_tool_dependencies(options.dep.iter().cloned());
+    for name in &options.secret {
+        if !config.secrets.contains(name) {
+            config.secrets.push(name.clone());
+        }
+    }
+    for assignment in &options.env {
+        let (name, value) = assignment
+            .split_once('=')
+            .ok_or_else(|| anyhow!("--env {assignment:?}: must be NAME=VALUE, such as LANG=C.UTF-8"))?;
+        config.env.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(())
+}
+
+/// `host`, `host:port`, `[v6]:port` or a bare IPv6 address.
+fn allow(config: &mut SandboxConfig, entry: &str) -> Result<()> {
+    let policy = &mut config.network_policy;
+    let is_bare = entry.parse::<std::net::Ipv6Addr>().is_ok();
+    let (host, port) = match entry.rsplit_once(':') {
+        Some((host, port)) if !is_bare && !port.ends_with(']') => (host, Some(port)),
+        _ => (entry, None),
+    };
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if !policy.allowed_hosts.iter().any(|known| known == host) {
+        policy.allowed_hosts.push(host.to_owned());
+    }
+    if let Some(port) = port {
+        let number =
+            port.parse().with_context(|| format!("--allow-host {entry:?}: {port:?} is not a port"))?;
+        policy.allowed_ports.entry(host.to_owned()).or_default().push(number);
+    }
+    Ok(())
+}
+
+/// `HOST:GUEST[:ro|rw]`. The host path may be relative here; in a file it may not.
+fn resource(mount: &str) -> Result<FileResource> {
+    let (paths, read_only) = match mount.rsplit_once(':') {
+        Some((paths, "ro")) => (paths, true),
+        Some((paths, "rw")) => (paths, false),
+        _ => (mount, true),
+    };
+    let Some((host, guest)) =
+        paths.split_once(':').filter(|(host, guest)| !host.is_empty() && !guest.is_empty())
+    else {
+        bail!("--mount {mount:?}: must be HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw");
+    };
+    let host = fs::canonicalize(host).with_context(|| format!("--mount {mount:?}: {host}"))?;
+    Ok(FileResource { read_only, ..FileResource::new(host, guest) })
+}
+
+fn read_tool(path: &Path) -> Result<ToolSource> {
+    let place = || format!("tool file {}", path.display());
+    let source = fs::read_to_string(path).with_context(place)?;
+    let name =
+        path.file_name().and_then(|name| name.to_str()).ok_or_else(|| anyhow!("it has no usable name"));
+    Ok(ToolSource { file_name: name.with_context(place)?.to_owned(), source })
+}
+
+/// The secrets' values, and the names of those that have none. An empty one has none: the guest's check sees it so.
+fn look_up(names: &[String]) -> Result<(BTreeMap<String, Secret>, Vec<String>)> {
+    let (mut found, mut missing) = (BTreeMap::new(), Vec::new());
+    for name in names {
+        match std::env::var(name) {
+            Ok(value) if !value.is_empty() => drop(found.insert(name.clone(), Secret::new(value))),
+            Err(std::env::VarError::NotUnicode(_)) => bail!("secret {name}: its value is not UTF-8"),
+            _ => missing.push(name.clone()),
+        }
+    }
+    Ok((found, missing))
+}
+
+/// A file's own mistakes were found when it was read, so what is wrong now was typed.
+fn name_option(error: ConfigError) -> anyhow::Error {
+    let text = error.to_string();
+    match OPTIONS.iter().find(|(field, _)| text.starts_with(field)) {
+        Some((_, option)) => anyhow::Error::from(error).context(*option),
+        None => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(change: impl FnOnce(&mut SandboxArgs)) -> Result<SandboxConfig, String> {
+        let mut options = SandboxArgs::default();
+        change(&mut options);
+        Settings::resolve(&options)
+            .map(|settings| settings.blueprint.config)
+            .map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn options_win_over_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("box.toml");
+        fs::write(
+            &path,
+            "dependencies = ['a']\n[resource-limits]\nmemory-mb = 64\nexecution_timeout_sec = 5\n",
+        )
+        .unwrap();
+        let config = settled(|options| {
+            options.sandbox = Some(path);
+            options.memory = Some(128);
+            options.dep = vec!["b".into(), "a".into()];
+        });
+        let config = config.unwrap();
+        assert_eq!(
+            (config.resource_limits.memory_mb, config.resource_limits.execution_timeout_sec),
+            (128, 5.0)
+        );
+        assert_eq!(config.dependencies, ["a", "b"]);
+    }
+
+    /// Makes good options bad.
+    type Spoil = fn(&mut SandboxArgs);
+
+    #[test]
+    fn a_bad_value_is_refused_by_the_option_that_gave_it() {
+        let table: [(Spoil, &str); 8] = [
+            (
+                |o| o.timeout = Some(-1.0),
+                "--timeout: resource_limits.execution_timeout_sec = -1.0 is invalid",
+            ),
+            (|o| o.timeout = Some(f64::NAN), "--timeout: "),
+            (|o| o.memory = Some(1), "--memory: resource_limits.memory_mb = 1 is invalid"),
+            (|o| o.dep = vec!["-r x".into()], "--dep: dependencies[0]"),
+            (|o| o.python = Some("2.7".into()), "--python: \"2.7\" is not a Python version"),
+            (|o| o.env = vec!["A".into()], "--env \"A\": must be NAME=VALUE"),
+            (|o| o.allow_host = vec!["a:http".into()], "--allow-host \"a:http\": \"http\" is not a port"),
+            (|o| o.mount = vec!["/tmp".into()], "--mount \"/tmp\": must be HOST:GUEST"),
+        ];
+        for (change, expected) in table {
+            let error = settled(change).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn hosts_come_with_and_without_ports() {
+        let config = settled(|options| {
+            options.allow_host =
+                ["a.com", "b.com:80", "b.com:81", "[::1]:8080", "::2"].map(String::from).into();
+        });
+        let policy = config.unwrap().network_policy;
+        assert_eq!(policy.allowlist_env(), "a.com:443,b.com:80,b.com:81,[::1]:8080,[::2]:443");
+    }
+
+    #[test]
+    fn a_mount_is_read_only_unless_said_otherwise() {
+        let config = settled(|options| {
+            options.mount = ["/usr:/data/a", "/usr:/data/b:ro", "/usr:/data/c:rw"].map(String::from).into();
+        });
+        let config = config.unwrap();
+        assert_eq!(
+            config.resources.iter().map(|resource| resource.read_only).collect::<Vec<_>>(),
+            [true, true, false]
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The real binary, from outside: what it prints, where, and with which exit code.
+
+mod bad_input;
+mod belljar;
+mod doctor;
+mod exit_codes;
+mod output;
+mod sandbox;
+mod shell;
+mod signals;
