@@ -21,6 +21,16 @@ pub enum EngineError {
         /// The rule.
         source: ConfigError,
     },
+    /// This machine lacks something that no cell can do without.
+    #[error("no cell can be made on this machine: {what} is missing: {reason}. {remedy}")]
+    Machine {
+        /// What is missing.
+        what: &'static str,
+        /// Why.
+        reason: String,
+        /// What to do.
+        remedy: String,
+    },
     /// The config asks for something this engine cannot enforce here.
     #[error("the {engine} engine cannot enforce {what}: {reason}. {remedy}")]
     Unenforceable {
@@ -136,7 +146,8 @@ impl EngineError {
             | Self::ToolName { .. }
             | Self::Python(_)
             | Self::Layer(_) => Fault::Caller,
-            Self::Launch(_)
+            Self::Machine { .. }
+            | Self::Launch(_)
             | Self::Jail { .. }
             | Self::ZygoteGone { .. }
             | Self::Spawn { .. }

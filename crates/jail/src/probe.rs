@@ -1,10 +1,12 @@
 //! What this machine lets us enforce, tried for real.
 
 use std::fs;
+use std::path::Path;
 
 use crate::cgroup::{Cgroups, Controller};
 use crate::helper::Probed;
 use crate::launch::{LaunchError, ask_probe};
+use crate::spec::Identity;
 
 /// One protection as it stands on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +103,39 @@ pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     Ok(Survey { protections, landlock: answer.landlock })
 }
 
+/// The most separate ids this process can give its guests.
+///
+/// Being root is not enough for a range: in a container "root" may hold one id, or lack the capabilities.
+pub fn best_identity() -> Identity {
+    let Identity::Range { first, count } = Identity::NOBODYS_RANGE else { return Identity::Single };
+    let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
+    let covers = |map: &str| has_range(map, first, count);
+    match has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map")) {
+        true => Identity::NOBODYS_RANGE,
+        false => Identity::Single,
+    }
+}
+
+/// Whether a map as in `/proc/self/uid_map` (inside, outside, count) knows every id of the range.
+fn has_range(map: &str, first: u32, count: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let wanted = u64::from(first)..u64::from(first) + u64::from(count);
+        matches!(numbers[..], [inside, _, length] if inside <= wanted.start && wanted.end <= inside + length)
+    })
+}
+
+/// Whether a `/proc/self/status` shows what building a jail without a user namespace takes.
+fn has_capabilities(status: &str) -> bool {
+    const SETGID: u64 = 1 << 6;
+    const SETUID: u64 = 1 << 7;
+    const SYS_ADMIN: u64 = 1 << 21;
+    const NEEDED: u64 = SETGID | SETUID | SYS_ADMIN;
+    let effective =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|effective| effective & NEEDED == NEEDED)
+}
+
 fn of_trial(trial: &Probed) -> Option<Protection> {
     let (name, purpose) = match trial.name.as_str() {
         "user_namespace" => ("user_namespace", "guests have no rights outside their cell"),
@@ -171,4 +206,25 @@ fn cgroup(
         },
     };
     Protection { name, purpose, state }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_used_only_where_the_map_has_it() {
+        let whole = "         0          0 4294967295\n";
+        let rootless = "         0       1000          1\n         1     100000      65536\n";
+        assert!(has_range(whole, 0x7000_0000, 0x1_0000));
+        assert!(!has_range(rootless, 0x7000_0000, 0x1_0000));
+        assert!(!has_range("", 0, 1));
+    }
+
+    #[test]
+    fn a_root_without_capabilities_is_none() {
+        assert!(has_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        // What a container engine leaves its root by default.
+        assert!(!has_capabilities("CapEff:\t00000000a80425fb\n"));
+    }
 }

@@ -179,7 +179,7 @@ impl Transcript {
             warnings: facts.warnings.to_vec(),
             output_bytes: self.output_bytes,
             usage: Usage {
-                wall_ms: facts.elapsed.as_secs_f64() * 1e3,
+                wall_ms: facts.elapsed.as_micros() as f64 / 1e3,
                 cpu_ms: facts.used.cpu_micros.map(|micros| micros as f64 / 1e3),
                 peak_memory_bytes: facts.used.peak_memory_bytes,
             },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{State, Survey, survey};
+use belljar_jail::probe::{State, Survey, best_identity, survey};
 use belljar_jail::{CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
 
 use super::ids::IdPool;
@@ -54,13 +54,16 @@ impl NativeEngine {
             egress_policy: false,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
         };
-        let (identity, ids) = if rustix::process::geteuid().is_root() {
-            const IDS: u32 = 0xfff0;
-            let offset =
-                rustix::process::getpid().as_raw_nonzero().get().unsigned_abs().wrapping_mul(257) % IDS;
-            (Identity::NOBODYS_RANGE, Some(IdPool::new(IDS, offset)))
-        } else {
-            (Identity::Single, None)
+        let identity = best_identity();
+        let ids = match identity {
+            Identity::Single => None,
+            Identity::Range { count, .. } => {
+                // The last few are left to what the kernel calls nobody.
+                let ids = count - 16;
+                let offset =
+                    rustix::process::getpid().as_raw_nonzero().get().unsigned_abs().wrapping_mul(257) % ids;
+                Some(IdPool::new(ids, offset))
+            }
         };
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
         raise_descriptor_limit();
@@ -91,7 +94,8 @@ impl NativeEngine {
         let config = &blueprint.config;
         config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
         if let Some(obstacle) = self.survey.obstacles().next() {
-            return Err(unenforceable(obstacle.name, &obstacle.state));
+            let (reason, remedy) = why(&obstacle.state);
+            return Err(EngineError::Machine { what: obstacle.name, reason, remedy });
         }
         for required in &config.require {
             match self.survey.protection(required.name()) {
@@ -144,7 +148,7 @@ impl NativeEngine {
         self.check(blueprint)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
-        let guest = root::lay_out(blueprint, &interpreter, layer.as_deref())?;
+        let guest = root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
         let limits = &config.resource_limits;
         let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
         let spec = JailSpec {
@@ -170,7 +174,7 @@ impl NativeEngine {
             python: ready.python,
             python_path: interpreter.executable.display().to_string(),
             tools: ready.tools,
-            warnings: ready.warnings,
+            warnings: guest.warnings.into_iter().chain(ready.warnings).collect(),
         };
         Ok(Arc::new(NativeTemplate {
             name: config.name.clone(),
@@ -278,6 +282,15 @@ fn unenforceable(what: &str, state: &State) -> EngineError {
         }
     };
     EngineError::Unenforceable { engine: "native", what: what.to_owned(), reason, remedy }
+}
+
+fn why(state: &State) -> (String, String) {
+    match state {
+        State::Active { detail } => (detail.clone(), String::new()),
+        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
+            (reason.clone(), remedy.clone())
+        }
+    }
 }
 
 /// A warm cell is five descriptors here; a thousand of them pass the usual soft limit.

@@ -1,8 +1,11 @@
 //! What a guest sees of the file system: the interpreter, its libraries, its packages, and little else.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use belljar_core::config::FileResource;
 use belljar_jail::RootEntry;
 
 use crate::EngineError;
@@ -24,26 +27,32 @@ pub(super) struct GuestRoot {
     pub(super) env: Vec<(String, String)>,
     /// Places outside the scratch ones that a guest may write to.
     pub(super) writable: Vec<String>,
+    /// Grants that file permissions will get in the way of.
+    pub(super) warnings: Vec<String>,
 }
 
-/// Lays out the file system of a blueprint's cells.
+/// Lays out the file system of a blueprint's cells. `guests_are_others`: they have ids that own nothing on the host.
 pub(super) fn lay_out(
     blueprint: &Blueprint,
     interpreter: &Interpreter,
     layer: Option<&Path>,
+    guests_are_others: bool,
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
-    let mut writable = Vec::new();
+    let (mut writable, mut warnings) = (Vec::new(), Vec::new());
     for resource in &blueprint.config.resources {
         let missing = |source| EngineError::Resource {
             host_path: resource.host_path.clone(),
             container_path: resource.container_path.clone(),
             source,
         };
-        std::fs::metadata(&resource.host_path).map_err(missing)?;
+        let metadata = std::fs::metadata(&resource.host_path).map_err(missing)?;
+        if guests_are_others {
+            warnings.extend(barred(resource, &metadata));
+        }
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
@@ -63,7 +72,26 @@ pub(super) fn lay_out(
     }
     entries.push(file(HARNESS_PATH, HARNESS));
     entries.push(file("/run/belljar/template.json", &template_settings(blueprint)));
-    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable })
+    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings })
+}
+
+/// A grant means little where the file's own permissions say no to everybody else.
+fn barred(resource: &FileResource, metadata: &Metadata) -> Option<String> {
+    let others = metadata.permissions().mode() & 0o7;
+    let needed = match (metadata.is_dir(), resource.read_only) {
+        (true, true) => 0o5,
+        (true, false) => 0o7,
+        (false, true) => 0o4,
+        (false, false) => 0o6,
+    };
+    (others & needed != needed).then(|| {
+        format!(
+            "{} is granted, but its permissions ({:o}) keep guests out: they own nothing on the host; chmod o+{} it",
+            resource.host_path.display(),
+            metadata.permissions().mode() & 0o777,
+            if resource.read_only { "rX" } else { "rwX" },
+        )
+    })
 }
 
 /// Programs and libraries of the host's system, read-only. Not `/usr/local`, `/usr/share` or `/usr/src`: what is not the
