@@ -1,7 +1,8 @@
 //! `belljar bench`: how fast sandboxes are here, beside what they could not be faster than.
 //!
-//! Each figure is taken while nothing else goes on: cells are made first and then used, in rounds, so that no call waits for
-//! the processor with the making of the next cell.
+//! Each figure is taken while nothing else goes on: cells are made first and then used, in rounds, so that no call shares the
+//! processor with the making of the next cell; and there is a rest after each call, so that none shares it with the end of the last
+//! one. What the rest hides, the row "back to back" shows.
 
 mod floor;
 
@@ -27,6 +28,8 @@ use crate::statistics::Figures;
 const SCRIPT: &str = "emit_result({'s': 'ok'})";
 /// Cells made at a time.
 const ROUND: usize = 20;
+/// Long enough for a used cell to be gone.
+const REST: Duration = Duration::from_millis(10);
 /// How often the slow things are measured, at most.
 const SLOW: usize = 20;
 /// How often the slowest is.
@@ -69,13 +72,15 @@ async fn measure(runtime: &Runtime, count: usize, printer: &Printer) -> Result<R
     let (sandbox, templates) = cold_templates(runtime, count.min(SLOWEST)).await?;
     let python = PathBuf::from(&sandbox.report().python_path);
     say("measuring cells…")?;
-    let (cells, runs) = warm_runs(&sandbox, count).await?;
+    let (cells, runs) = warm_runs(&sandbox, count, REST).await?;
+    let (_, back_to_back) = warm_runs(&sandbox, count, Duration::ZERO).await?;
     let steps = session_steps(&sandbox, count).await?;
     say("measuring python alone…")?;
     let floor = floor::round_trips(&python, count).map_err(CliError::system("measure a forked python"))?;
     let bare = floor::bare_starts(&python, count.min(SLOW)).map_err(CliError::system("measure python"))?;
     let figures = [
         ("warm run, never-used cell", runs),
+        ("warm run, back to back", back_to_back),
         ("step in a session on a held cell", steps),
         ("floor: socket round trip to a forked Python", floor),
         ("cell creation", cells),
@@ -106,8 +111,12 @@ async fn cold_templates(runtime: &Runtime, count: usize) -> Result<(Sandbox, Vec
     Ok((sandbox, times))
 }
 
-/// The times to make cells, and to run a script in each of them.
-async fn warm_runs(sandbox: &Sandbox, count: usize) -> Result<(Vec<Duration>, Vec<Duration>), CliError> {
+/// The times to make cells, and to run a script in each of them after a rest.
+async fn warm_runs(
+    sandbox: &Sandbox,
+    count: usize,
+    rest: Duration,
+) -> Result<(Vec<Duration>, Vec<Duration>), CliError> {
     let (mut cells, mut runs) = (Vec::with_capacity(count), Vec::with_capacity(count));
     while runs.len() < count {
         let round = ROUND.min(count - runs.len());
@@ -117,6 +126,9 @@ async fn warm_runs(sandbox: &Sandbox, count: usize) -> Result<(Vec<Duration>, Ve
             cells.push(begun.elapsed());
         }
         for _ in 0..round {
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
             let begun = Instant::now();
             let result = sandbox.run(SCRIPT).await?;
             runs.push(begun.elapsed());

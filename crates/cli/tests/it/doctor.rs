@@ -52,6 +52,7 @@ fn bench_json_has_every_figure_and_the_machine() {
         names,
         [
             "warm run, never-used cell",
+            "warm run, back to back",
             "step in a session on a held cell",
             "floor: socket round trip to a forked Python",
             "cell creation",

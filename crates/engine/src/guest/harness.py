@@ -357,24 +357,24 @@ class Scripts:
                         _join_threads()
             except BaseException as error:
                 if os.getpid() != owner:
-                    _die_as_a_child(error, name)
+                    _die_as_a_child(error)
                 raise
         except ScriptTimeout as error:
             if execution.has_result:
                 execution.log(f"the script was still running {timeout:g}s after it began", "warning")
             else:
-                execution.error(f"Script timed out after {timeout:g}s", _trace(error, name), timed_out=True)
+                execution.error(f"Script timed out after {timeout:g}s", _trace(error), timed_out=True)
         except SystemExit as error:
             if not execution.has_result:
                 code = "" if error.code is None else repr(error.code)
-                execution.error(f"Script called sys.exit({code})", _trace(error, name))
+                execution.error(f"Script called sys.exit({code})", _trace(error))
         except BaseException as error:
             message = "".join(traceback.format_exception_only(type(error), error)).strip()
             summary = message.splitlines()[-1] if isinstance(error, SyntaxError) else message
             if execution.has_result:
                 execution.log(f"the script raised after emit_result: {summary}", "warning")
             else:
-                execution.error(_with_line(summary, error), _trace(error, name))
+                execution.error(_with_line(summary, error), _trace(error))
 
     def _name_of_next(self, interactive):
         self._steps += 1
@@ -413,23 +413,26 @@ def _join_threads():
             thread.join()
 
 
-def _die_as_a_child(error, name):
+def _die_as_a_child(error):
     if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
         code = error.code or 0
     else:
         code = 1
-        print(_trace(error, name), end="", file=_stderr)
+        print(_trace(error), end="", file=_stderr)
     _flush()
     os._exit(code & 0xFF)
 
 
-def _trace(error, name):
-    """The traceback from the script's first line on: the harness's own frames are nobody's business."""
-    start = error.__traceback__
-    while start is not None and start.tb_frame.f_code.co_filename != name:
-        start = start.tb_next
+def _trace(error):
+    """The traceback without the harness's own frames: they are nobody's business."""
     try:
-        return "".join(traceback.format_exception(type(error), error, start))
+        shown = traceback.TracebackException.from_exception(error)
+        told = [shown]
+        while told:
+            part = told.pop()
+            part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if frame.filename != __file__])
+            told.extend(linked for linked in (part.__cause__, part.__context__) if linked is not None)
+        return "".join(shown.format())
     except Exception as again:  # An exception's own __str__ may raise.
         return f"{type(error).__name__} (its traceback could not be shown: {type(again).__name__})\n"
 
