@@ -1,8 +1,8 @@
 //! The one place where cells end.
 //!
-//! A cell that is no longer wanted is killed on the spot and then handed over: waiting until the kernel has taken it apart, removing
-//! its control group and giving its user id back are done here, on a thread of their own, so that no caller ever waits for them and it happens
-//! also when the async runtime is already gone.
+//! A cell that is no longer wanted is handed over: killing it, waiting until the kernel has taken it apart, removing its control group and giving
+//! its user id back are done here, on a thread of their own, so that no caller ever waits for them and it happens also when the async runtime is
+//! already gone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -48,11 +48,12 @@ impl Reaper {
         Ok(Self { queue, outstanding })
     }
 
-    /// Kills what is left of a cell, now, and tidies up after it, later.
+    /// Kills what is left of a cell and tidies up after it.
     pub(crate) fn reap(&self, remains: Remains) {
-        kill(&remains.process);
         *self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
-        if self.queue.send(remains).is_err() {
+        if let Err(refused) = self.queue.send(remains) {
+            // The thread is gone, which only a panic in it can have done.
+            kill(&refused.0.process);
             self.outstanding.one_less();
         }
     }
@@ -91,16 +92,21 @@ impl Work {
         loop {
             if self.pending.is_empty() {
                 match self.arrivals.recv() {
-                    Ok(remains) => self.pending.push((remains, Instant::now())),
+                    Ok(remains) => self.begin(remains),
                     Err(_) => return,
                 }
             }
             while let Ok(remains) = self.arrivals.try_recv() {
-                self.pending.push((remains, Instant::now()));
+                self.begin(remains);
             }
             self.wait_for_a_death();
             self.bury_the_dead();
         }
+    }
+
+    fn begin(&mut self, remains: Remains) {
+        kill(&remains.process);
+        self.pending.push((remains, Instant::now()));
     }
 
     fn wait_for_a_death(&mut self) {
@@ -137,7 +143,7 @@ impl Work {
         // A group that is still busy though its PID 1 is dead would make this loop spin.
         if !self.pending.is_empty() {
             match self.arrivals.recv_timeout(Duration::from_micros(200)) {
-                Ok(remains) => self.pending.push((remains, Instant::now())),
+                Ok(remains) => self.begin(remains),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }

@@ -36,6 +36,7 @@ pub struct ScriptExecutor {
 pub(crate) struct Concluded {
     pub(crate) result: ExecutionResult,
     pub(crate) cell_is_alive: bool,
+    pub(crate) used_by_now: CellUsage,
 }
 
 impl ScriptExecutor {
@@ -73,12 +74,15 @@ impl ScriptExecutor {
         request: &ExecutionRequest,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.conclude(cell, request, sink).await.map(|concluded| concluded.result)
+        let used_before = cell.usage();
+        self.conclude(cell, used_before, request, sink).await.map(|concluded| concluded.result)
     }
 
+    /// The same, for callers who know what the cell has used so far without having to ask.
     pub(crate) async fn conclude(
         &self,
         cell: &mut dyn Cell,
+        used_before: CellUsage,
         request: &ExecutionRequest,
         sink: &mut dyn EventSink,
     ) -> Result<Concluded, RuntimeError> {
@@ -103,7 +107,6 @@ impl ScriptExecutor {
             secrets: &self.secrets,
         }
         .to_line();
-        let used_before = cell.usage();
         let started = Instant::now();
         let mut listening = Listening {
             transcript: Transcript::new(id, mode),
@@ -123,17 +126,18 @@ impl ScriptExecutor {
             }
             other => other,
         };
+        let used_by_now = cell.usage();
         let facts = Facts {
             ending,
             elapsed: started.elapsed(),
             timeout,
             max_output_bytes: self.limits.max_output_bytes,
-            used: since(used_before, cell.usage()),
+            used: since(used_before, used_by_now),
             engine: self.engine,
             warnings: &self.warnings,
         };
         let cell_is_alive = matches!(ending, Ending::Finished);
-        Ok(Concluded { result: listening.transcript.conclude(&facts), cell_is_alive })
+        Ok(Concluded { result: listening.transcript.conclude(&facts), cell_is_alive, used_by_now })
     }
 
     fn timeout(&self, request: &ExecutionRequest) -> Result<Duration, RuntimeError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::TemplateReport;
+use belljar_engine::{CellUsage, TemplateReport};
 
 use crate::executor::ScriptExecutor;
 use crate::sink::Queue;
@@ -55,7 +55,8 @@ impl Sandbox {
         let request = request.into();
         request.check()?;
         let mut cell = self.stock.take().await?;
-        self.executor.run(cell.as_mut(), &request, sink).await
+        let unused = CellUsage::default();
+        Ok(self.executor.conclude(cell.as_mut(), unused, &request, sink).await?.result)
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::Cell;
+use belljar_engine::{Cell, CellUsage};
 
 use crate::executor::ScriptExecutor;
 use crate::stock::Stock;
@@ -16,6 +16,8 @@ pub struct Session {
     /// Absent during a step, so that a dropped step takes the cell with it, and after one that ended it.
     cell: Option<Box<dyn Cell>>,
     executor: ScriptExecutor,
+    /// By the steps so far.
+    used: CellUsage,
     /// A cell lives no longer than the template it was made from.
     _origin: Arc<Stock>,
 }
@@ -23,7 +25,7 @@ pub struct Session {
 impl Session {
     pub(crate) async fn begin(stock: Arc<Stock>, executor: ScriptExecutor) -> Result<Self, RuntimeError> {
         let cell = stock.take().await?;
-        Ok(Self { id: cell.id(), cell: Some(cell), executor, _origin: stock })
+        Ok(Self { id: cell.id(), cell: Some(cell), executor, used: CellUsage::default(), _origin: stock })
     }
 
     /// Whether another step can be run: not after one that crashed, was killed or was dropped.
@@ -58,7 +60,8 @@ impl Session {
         request.check()?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
         let mut cell = self.cell.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
-        let concluded = self.executor.conclude(cell.as_mut(), &request, sink).await?;
+        let concluded = self.executor.conclude(cell.as_mut(), self.used, &request, sink).await?;
+        self.used = concluded.used_by_now;
         if concluded.cell_is_alive {
             self.cell = Some(cell);
         }

@@ -44,7 +44,10 @@ async fn values_json_cannot_hold_are_named() {
         let error = result.error.unwrap();
         assert!(error.contains(told), "{value}: {error}");
         let traceback = result.traceback.unwrap();
-        assert!(traceback.contains(&format!("emit_result({value})")), "no line of the script is shown: {traceback}");
+        assert!(
+            traceback.contains(&format!("emit_result({value})")),
+            "no line of the script is shown: {traceback}"
+        );
         assert!(!traceback.contains("harness"), "{traceback}");
     }
     let cycle = run(&sandbox, "x = []; x.append(x); emit_result(x)").await;
