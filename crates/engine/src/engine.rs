@@ -56,6 +56,16 @@ pub trait Cell: Send + 'static {
     /// What it has used so far.
     fn usage(&self) -> CellUsage;
 
+    /// How often it may be used after this use. Cells of the native engine are used once.
+    fn uses_left(&self) -> u32 {
+        0
+    }
+
+    /// Makes it as good as new for another use; `false` when there is any doubt that it is.
+    fn reset(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
     /// Kills every process in it, at once. Its last words can still be read.
     fn kill(&mut self);
 

@@ -9,6 +9,8 @@
 //!                              ├ python/   which interpreter
 //!                              ├ builder/  which packages, installed once
 //!                              └ native/   a zygote in a jail
+//!
+//!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
 //! ```
 //!
 //! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
@@ -20,6 +22,7 @@ mod engine;
 mod error;
 pub mod guest;
 pub mod native;
+pub mod pool;
 pub mod python;
 mod reaper;
 

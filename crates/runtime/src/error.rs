@@ -1,6 +1,7 @@
 //! When Belljar itself cannot do what was asked.
 
 use belljar_core::{CellId, ScriptError};
+use belljar_engine::pool::CheckoutError;
 use belljar_engine::{EngineError, Fault};
 
 /// A failure of ours or of the request's; a script's failure is a verdict instead.
@@ -10,6 +11,9 @@ pub enum RuntimeError {
     /// The engine could not make what was asked for.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// No cell could be had.
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
     /// The script is none.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -35,6 +39,8 @@ impl RuntimeError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Engine(error) => error.fault(),
+            Self::Checkout(CheckoutError::Spawn(error)) => error.fault(),
+            Self::Checkout(_) => Fault::Backend,
             Self::Script(_) | Self::Timeout { .. } | Self::SessionOver { .. } | Self::NoCacheDirectory => {
                 Fault::Caller
             }

@@ -14,7 +14,7 @@
 //! One request type and one event type go all the way through:
 //!
 //! ```text
-//!  ExecutionRequest ─► Sandbox (warm stock) ─► executor ─► cell
+//!  ExecutionRequest ─► Sandbox ─► pool: a warm cell, in turn ─► executor
 //!                                              │ one select!: output, deadline
 //!  ExecutionResult ◄── transcript ◄── Event ◄──┘
 //! ```
@@ -30,7 +30,6 @@ mod runtime;
 mod sandbox;
 mod session;
 mod sink;
-mod stock;
 mod stream;
 mod text;
 mod transcript;
@@ -43,6 +42,7 @@ pub use belljar_core::{
     ScriptError, Secret, Usage, Verdict,
 };
 pub use belljar_engine::builder::Progress;
+pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,
 };

@@ -8,11 +8,11 @@ use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
 use belljar_engine::builder::Progress;
 use belljar_engine::native::{NativeEngine, NativeOptions};
+use belljar_engine::pool::{PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
 use belljar_engine::{Blueprint, Capabilities, Engine};
 
 use crate::executor::ScriptExecutor;
-use crate::stock::Stock;
 use crate::{RuntimeError, Sandbox};
 
 /// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
@@ -21,6 +21,7 @@ const CACHE_ENV: &str = "BELLJAR_CACHE";
 /// Belljar, embedded: it needs a tokio runtime around it and nothing else.
 pub struct Runtime {
     engine: Arc<NativeEngine>,
+    pool: SandboxPool,
     secrets: BTreeMap<String, Secret>,
 }
 
@@ -31,6 +32,7 @@ pub struct RuntimeBuilder {
     python: Option<PathBuf>,
     secrets: BTreeMap<String, Secret>,
     installer_env: Vec<(String, String)>,
+    pool: PoolOptions,
 }
 
 impl RuntimeBuilder {
@@ -63,6 +65,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// How many cells of a sandbox there may be at once beyond its `pool_size`; callers beyond that wait in line. 10 by default.
+    #[must_use]
+    pub fn max_overflow(mut self, cells: usize) -> Self {
+        self.pool.max_overflow = cells;
+        self
+    }
+
     /// Looks at the machine. Succeeds also where no cell can be made; [`Runtime::capabilities`] then says why.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
         let cache = self.cache.or_else(default_cache).ok_or(RuntimeError::NoCacheDirectory)?;
@@ -71,7 +80,9 @@ impl RuntimeBuilder {
             search.explicit = self.python;
         }
         let engine = NativeEngine::new(NativeOptions { cache, search, installer_env: self.installer_env })?;
-        Ok(Runtime { engine: Arc::new(engine), secrets: self.secrets })
+        let engine = Arc::new(engine);
+        let pool = SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, self.pool);
+        Ok(Runtime { engine, pool, secrets: self.secrets })
     }
 }
 
@@ -107,8 +118,8 @@ impl Runtime {
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Sandbox, RuntimeError> {
-        let template = self.engine.prepare(&blueprint, progress).await?;
-        let config = blueprint.config;
+        let config = blueprint.config.clone();
+        let shelf = self.pool.open(blueprint, progress).await?;
         let values = self
             .secrets
             .iter()
@@ -117,12 +128,13 @@ impl Runtime {
             .collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets(config.secrets, Arc::new(values))
-            .with_warnings(template.report().warnings.clone().into());
-        Ok(Sandbox::new(Stock::new(template, config.pool_size), executor))
+            .with_warnings(shelf.report().warnings.clone().into());
+        Ok(Sandbox::new(shelf, executor))
     }
 
-    /// Waits until every cell that is no longer held is gone from the system.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
     pub async fn shutdown(self) {
+        self.pool.shutdown();
         let engine = self.engine;
         // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
         let _ = tokio::task::spawn_blocking(move || engine.wait_until_reaped()).await;

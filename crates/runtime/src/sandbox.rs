@@ -3,33 +3,38 @@
 use std::sync::Arc;
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
+use belljar_engine::pool::{Shelf, ShelfStats};
 use belljar_engine::{CellUsage, TemplateReport};
 
 use crate::executor::ScriptExecutor;
 use crate::sink::Queue;
-use crate::stock::Stock;
 use crate::{EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; the warm cells go when the last clone does.
 #[derive(Clone)]
 pub struct Sandbox {
-    stock: Arc<Stock>,
+    shelf: Arc<Shelf>,
     executor: ScriptExecutor,
 }
 
 impl Sandbox {
-    pub(crate) fn new(stock: Arc<Stock>, executor: ScriptExecutor) -> Self {
-        Self { stock, executor }
+    pub(crate) fn new(shelf: Arc<Shelf>, executor: ScriptExecutor) -> Self {
+        Self { shelf, executor }
     }
 
     /// What came of making it ready.
     pub fn report(&self) -> &TemplateReport {
-        self.stock.template().report()
+        self.shelf.report()
     }
 
-    /// Waits until `count` warm cells are in stock.
+    /// Makes `count` cells ready ahead of need, this once; the config's `pool_size` is what is kept ready all the time.
     pub async fn warm(&self, count: usize) -> Result<(), RuntimeError> {
-        Ok(self.stock.fill_to(count).await?)
+        Ok(self.shelf.fill(count).await?)
+    }
+
+    /// What its pool holds and has done.
+    pub fn stats(&self) -> ShelfStats {
+        self.shelf.stats()
     }
 
     /// Runs a script in a cell of its own. Dropping the future kills it.
@@ -54,9 +59,9 @@ impl Sandbox {
     ) -> Result<ExecutionResult, RuntimeError> {
         let request = request.into();
         request.check()?;
-        let mut cell = self.stock.take().await?;
+        let mut lease = self.shelf.checkout().await?;
         let unused = CellUsage::default();
-        Ok(self.executor.conclude(cell.as_mut(), unused, &request, sink).await?.result)
+        Ok(self.executor.conclude(lease.cell(), unused, &request, sink).await?.result)
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.
@@ -70,6 +75,6 @@ impl Sandbox {
 
     /// Takes a cell for several steps that share their variables.
     pub async fn session(&self) -> Result<Session, RuntimeError> {
-        Session::begin(Arc::clone(&self.stock), self.executor.clone()).await
+        Ok(Session::new(self.shelf.checkout().await?, self.executor.clone()))
     }
 }

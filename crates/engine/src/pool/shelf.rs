@@ -1,0 +1,431 @@
+//! The cells of one template: made ahead, watched while idle, given out in order.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use belljar_core::CellId;
+use tokio::sync::{Notify, oneshot};
+
+use super::lease::Lease;
+use super::slots::{Action, Refusal, Slots, Ticket};
+use crate::EngineError;
+use crate::engine::{Blueprint, Cell, Engine, Output, Template, TemplateReport};
+
+/// Why a caller got no cell.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckoutError {
+    /// Making one failed.
+    #[error(transparent)]
+    Spawn(Arc<EngineError>),
+    /// None came free in time.
+    #[error("no cell of sandbox `{name}` came free within {} ms: {in_use} of {capacity} are in use", .within.as_millis())]
+    TimedOut {
+        /// The sandbox.
+        name: String,
+        /// How long the caller was willing to wait.
+        within: Duration,
+        /// Cells leased at that moment.
+        in_use: usize,
+        /// How many there may be.
+        capacity: usize,
+    },
+    /// The pool has been shut down.
+    #[error("the pool is shut down: sandbox `{name}` gives out no more cells")]
+    Closed {
+        /// The sandbox.
+        name: String,
+    },
+}
+
+/// What a shelf holds and has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ShelfStats {
+    /// Cells ready and waiting.
+    pub idle: usize,
+    /// Cells in use.
+    pub leased: usize,
+    /// Cells being made.
+    pub making: usize,
+    /// Callers in line.
+    pub waiting: usize,
+    /// How many cells there may be.
+    pub capacity: usize,
+    /// Cells made since the start.
+    pub made: u64,
+    /// Attempts to make one that failed.
+    pub failed: u64,
+    /// Checkouts answered with a cell that was idle.
+    pub warm: u64,
+    /// Checkouts that had to wait for one to be made or to come free.
+    pub waited: u64,
+    /// Idle cells found dead.
+    pub died_idle: u64,
+    /// Zygotes brought back.
+    pub revived: u64,
+}
+
+/// The cells of one template.
+pub struct Shelf {
+    name: String,
+    engine: Arc<dyn Engine>,
+    blueprint: Blueprint,
+    report: TemplateReport,
+    state: Mutex<State>,
+    /// Rung when an idle cell stirs, which it does only to die.
+    stirred: Arc<Stirred>,
+    /// Rung when a cell was made, or could not be.
+    changed: Notify,
+    me: Weak<Self>,
+}
+
+struct State {
+    slots: Slots,
+    template: Option<Arc<dyn Template>>,
+    idle: HashMap<CellId, Box<dyn Cell>>,
+    callers: HashMap<Ticket, oneshot::Sender<Result<Lease, CheckoutError>>>,
+    next_ticket: u64,
+    last_failure: Option<Arc<EngineError>>,
+    failures_in_a_row: u32,
+    counted: ShelfStats,
+}
+
+/// A waker for idle cells that keeps nothing alive.
+#[derive(Default)]
+struct Stirred(Notify);
+
+impl Wake for Stirred {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+}
+
+/// After a failed attempt to make a cell, how long until the next one that no caller asked for.
+const BACK_OFF: Duration = Duration::from_millis(100);
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
+
+impl Shelf {
+    /// Puts a template on a shelf for `stock` idle cells and at most `capacity` of any kind, and begins to fill it.
+    pub fn open(
+        engine: Arc<dyn Engine>,
+        blueprint: Blueprint,
+        template: Arc<dyn Template>,
+        capacity: usize,
+    ) -> Arc<Self> {
+        let shelf = Arc::new_cyclic(|me| Self {
+            name: blueprint.config.name.clone(),
+            engine,
+            report: template.report().clone(),
+            state: Mutex::new(State {
+                slots: Slots::new(blueprint.config.pool_size, capacity),
+                template: Some(template),
+                idle: HashMap::new(),
+                callers: HashMap::new(),
+                next_ticket: 0,
+                last_failure: None,
+                failures_in_a_row: 0,
+                counted: ShelfStats::default(),
+            }),
+            blueprint,
+            stirred: Arc::default(),
+            changed: Notify::new(),
+            me: me.clone(),
+        });
+        tokio::spawn(watch_idle(Arc::downgrade(&shelf), Arc::clone(&shelf.stirred)));
+        shelf.change(Slots::open);
+        shelf
+    }
+
+    /// The sandbox's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What came of making the template ready.
+    pub fn report(&self) -> &TemplateReport {
+        &self.report
+    }
+
+    /// A cell that has never run anything, in turn. Dropping the future gives the place in line up.
+    pub async fn checkout(&self) -> Result<Lease, CheckoutError> {
+        let (ticket, answer) = {
+            let mut state = self.lock();
+            state.next_ticket += 1;
+            let ticket = Ticket(state.next_ticket);
+            let (caller, answer) = oneshot::channel();
+            state.callers.insert(ticket, caller);
+            let warm = state.slots.idle() > 0;
+            let counted = &mut state.counted;
+            *(if warm { &mut counted.warm } else { &mut counted.waited }) += 1;
+            let actions = state.slots.checkout(ticket);
+            self.obey(&mut state, actions, None);
+            (ticket, answer)
+        };
+        let place = PlaceInLine { shelf: self, ticket };
+        let given = answer.await;
+        drop(place);
+        given.unwrap_or_else(|_| Err(CheckoutError::Closed { name: self.name.clone() }))
+    }
+
+    /// The same, for callers who will not wait longer.
+    pub async fn checkout_within(&self, within: Duration) -> Result<Lease, CheckoutError> {
+        match tokio::time::timeout(within, self.checkout()).await {
+            Ok(given) => given,
+            Err(_) => {
+                let state = self.lock();
+                let (in_use, capacity) = (state.slots.leased(), state.slots.capacity());
+                Err(CheckoutError::TimedOut { name: self.name.clone(), within, in_use, capacity })
+            }
+        }
+    }
+
+    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
+    pub async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
+        let usual = self.blueprint.config.pool_size;
+        self.change(|slots| slots.set_stock(count.max(usual)));
+        let filled = self.wait_for_idle(count).await;
+        self.change(|slots| slots.set_stock(usual));
+        filled
+    }
+
+    /// Waits until the stock is full.
+    pub(super) async fn wait_until_stocked(&self) -> Result<(), CheckoutError> {
+        self.wait_for_idle(self.blueprint.config.pool_size).await
+    }
+
+    async fn wait_for_idle(&self, count: usize) -> Result<(), CheckoutError> {
+        loop {
+            let changed = self.changed.notified();
+            {
+                let state = self.lock();
+                let slots = &state.slots;
+                if slots.idle() >= count.min(slots.capacity().saturating_sub(slots.leased())) {
+                    return Ok(());
+                }
+                if let Some(failure) = &state.last_failure {
+                    return Err(CheckoutError::Spawn(Arc::clone(failure)));
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// What it holds and has done.
+    pub fn stats(&self) -> ShelfStats {
+        let state = self.lock();
+        let slots = &state.slots;
+        ShelfStats {
+            idle: slots.idle(),
+            leased: slots.leased(),
+            making: slots.making(),
+            waiting: slots.waiting(),
+            capacity: slots.capacity(),
+            ..state.counted
+        }
+    }
+
+    /// Gives out nothing more and lets the template go: with its zygote every cell dies, leased ones too.
+    pub fn close(&self) {
+        self.change(Slots::close);
+        let template = self.lock().template.take();
+        drop(template);
+    }
+
+    pub(super) fn spent(&self, cell: CellId) {
+        self.change(|slots| slots.spent(cell));
+    }
+
+    /// Resets a cell that may be used again, off its last user's path, and puts it back if that leaves no doubt.
+    pub(super) fn take_back(&self, mut cell: Box<dyn Cell>) {
+        let Some(me) = self.me.upgrade() else { return };
+        tokio::spawn(async move {
+            let id = cell.id();
+            if cell.reset().await {
+                let mut state = me.lock();
+                let actions = state.slots.returned(id);
+                me.obey(&mut state, actions, Some(cell));
+            } else {
+                drop(cell);
+                me.spent(id);
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Slots) -> Vec<Action>) {
+        let mut state = self.lock();
+        let actions = change(&mut state.slots);
+        self.obey(&mut state, actions, None);
+    }
+
+    /// Does what the accounts say. `new` is a cell that is in nobody's hands yet.
+    fn obey(&self, state: &mut State, actions: Vec<Action>, new: Option<Box<dyn Cell>>) {
+        let mut new = new;
+        let mut again = Vec::new();
+        for action in actions {
+            match action {
+                Action::Make => self.make(state),
+                Action::Give { to, cell } => {
+                    let held = new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell));
+                    let held = held.expect("the accounts give out cells that are there");
+                    let caller = state.callers.remove(&to);
+                    let me = self.me.upgrade().expect("a shelf in use exists");
+                    let undelivered = match caller {
+                        Some(caller) => caller.send(Ok(Lease::new(held, me))).err().and_then(Result::ok),
+                        None => Some(Lease::new(held, me)),
+                    };
+                    // Its caller gave up just now. A lease dropped here would lock what is locked already.
+                    again.extend(undelivered);
+                }
+                Action::Destroy { cell } => {
+                    drop(new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell)));
+                }
+                Action::Refuse { whom, why } => {
+                    let error = match (why, &state.last_failure) {
+                        (Refusal::SpawnFailed, Some(failure)) => CheckoutError::Spawn(Arc::clone(failure)),
+                        _ => CheckoutError::Closed { name: self.name.clone() },
+                    };
+                    if let Some(caller) = state.callers.remove(&whom) {
+                        let _ = caller.send(Err(error));
+                    }
+                }
+            }
+        }
+        if let Some(mut cell) = new {
+            // Registers our waker with it; an idle cell has nothing to say.
+            let waker = Waker::from(Arc::clone(&self.stirred));
+            if cell.poll_output(&mut Context::from_waker(&waker)).is_ready() {
+                self.stirred.0.notify_one();
+            }
+            state.idle.insert(cell.id(), cell);
+        }
+        if !again.is_empty() {
+            tokio::spawn(async move { drop(again) });
+        }
+    }
+
+    fn make(&self, state: &State) {
+        let Some(me) = self.me.upgrade() else { return };
+        let template = state.template.clone();
+        tokio::spawn(async move {
+            let made = match template {
+                Some(template) => template.spawn().await,
+                None => Err(EngineError::ZygoteGone { name: me.name.clone(), stderr: String::new() }),
+            };
+            match made {
+                Ok(cell) => me.made(cell),
+                Err(error) => me.making_failed(error).await,
+            }
+        });
+    }
+
+    fn made(&self, cell: Box<dyn Cell>) {
+        let mut state = self.lock();
+        state.counted.made += 1;
+        state.failures_in_a_row = 0;
+        state.last_failure = None;
+        let actions = state.slots.made(cell.id());
+        self.obey(&mut state, actions, Some(cell));
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Tells one caller, brings the zygote back if it is gone, and tries again after a while.
+    async fn making_failed(&self, error: EngineError) {
+        let zygote_is_gone = matches!(error, EngineError::ZygoteGone { .. });
+        let pause = {
+            let mut state = self.lock();
+            tracing::warn!(sandbox = %self.name, %error, "a cell could not be made");
+            state.counted.failed += 1;
+            state.failures_in_a_row += 1;
+            state.last_failure = Some(Arc::new(error));
+            let doubled = BACK_OFF.saturating_mul(1 << state.failures_in_a_row.min(10));
+            if state.slots.making() > 1 && zygote_is_gone {
+                // The others will fail for the same reason; the last of them brings the zygote back.
+                let actions = state.slots.making_failed();
+                self.obey(&mut state, actions, None);
+                return;
+            }
+            doubled.min(LONGEST_BACK_OFF)
+        };
+        if zygote_is_gone {
+            self.revive().await;
+        }
+        self.change(Slots::making_failed);
+        self.changed.notify_waiters();
+        tokio::time::sleep(pause).await;
+        self.change(Slots::resume_stock);
+    }
+
+    /// A new zygote for the old one's place. Failing that, the reason is what callers are told.
+    async fn revive(&self) {
+        match self.engine.prepare(&self.blueprint, &mut |_| {}).await {
+            Ok(template) => {
+                let mut state = self.lock();
+                if state.template.is_some() {
+                    state.template = Some(template);
+                    state.counted.revived += 1;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(sandbox = %self.name, %error, "the zygote could not be brought back");
+                self.lock().last_failure = Some(Arc::new(error));
+            }
+        }
+    }
+
+    fn bury_the_idle_dead(&self) {
+        let mut state = self.lock();
+        let waker = Waker::from(Arc::clone(&self.stirred));
+        let mut cx = Context::from_waker(&waker);
+        let dead: Vec<CellId> = state
+            .idle
+            .iter_mut()
+            .filter_map(|(id, cell)| {
+                matches!(cell.poll_output(&mut cx), Poll::Ready(Output::Closed)).then_some(*id)
+            })
+            .collect();
+        for id in dead {
+            state.counted.died_idle += 1;
+            drop(state.idle.remove(&id));
+            let actions = state.slots.died(id);
+            self.obey(&mut state, actions, None);
+        }
+    }
+}
+
+/// A caller who stops waiting gives up the place, whatever made them stop.
+struct PlaceInLine<'a> {
+    shelf: &'a Shelf,
+    ticket: Ticket,
+}
+
+impl Drop for PlaceInLine<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shelf.lock();
+        if state.callers.remove(&self.ticket).is_some() {
+            let actions = state.slots.cancel(self.ticket);
+            self.shelf.obey(&mut state, actions, None);
+        }
+    }
+}
+
+/// Looks after idle cells whenever one of them stirs, for as long as the shelf stands.
+async fn watch_idle(shelf: Weak<Shelf>, stirred: Arc<Stirred>) {
+    loop {
+        stirred.0.notified().await;
+        let Some(shelf) = shelf.upgrade() else { return };
+        shelf.bury_the_idle_dead();
+    }
+}
+
+impl Drop for Shelf {
+    fn drop(&mut self) {
+        self.stirred.0.notify_one();
+    }
+}

@@ -1,0 +1,438 @@
+//! Who gets which cell, and when another one is made. Pure: no lock, no clock, no `await`.
+//!
+//! A cell is idle, leased or being made, and all three together never exceed the capacity. Cells being made belong to nobody: whichever is
+//! ready first goes to whoever has waited longest, or to the stock when nobody waits.
+//!
+//! ```text
+//!            checkout, none idle            made
+//!  (waiting) ◄────────────────── caller    ┌────► idle ──checkout──► leased ──given back──► (gone)
+//!      └──────────── cell made ────────────┘       └──────died──────────┴──────died───────► (gone)
+//! ```
+//!
+//! Every method changes the state and returns what the driver has to do about it. The rule for making cells is one line,
+//! [`Slots::missing`]; it is asked after every change, so a freed slot can never be overlooked.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use belljar_core::CellId;
+
+/// A caller's place in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+/// What the driver has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Begin to make a cell.
+    Make,
+    /// Hand this idle or new cell to this caller.
+    Give { to: Ticket, cell: CellId },
+    /// Put this cell away.
+    Destroy { cell: CellId },
+    /// Tell this caller that nothing will come.
+    Refuse { whom: Ticket, why: Refusal },
+}
+
+/// Why a caller gets nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Making a cell failed; the driver knows how.
+    SpawnFailed,
+    /// The pool is closed.
+    Closed,
+}
+
+/// The accounts of one sandbox's cells.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    capacity: usize,
+    stock: usize,
+    idle: VecDeque<CellId>,
+    leased: BTreeSet<CellId>,
+    making: usize,
+    waiting: VecDeque<Ticket>,
+    /// No cells are made for the stock while the last attempt to make one failed; callers still get their attempt.
+    stock_paused: bool,
+    closed: bool,
+}
+
+impl Slots {
+    /// Accounts for a stock of `stock` idle cells, and at most `capacity` of any kind.
+    pub(crate) fn new(stock: usize, capacity: usize) -> Self {
+        Self {
+            capacity: capacity.max(1),
+            stock: stock.min(capacity),
+            idle: VecDeque::new(),
+            leased: BTreeSet::new(),
+            making: 0,
+            waiting: VecDeque::new(),
+            stock_paused: false,
+            closed: false,
+        }
+    }
+
+    /// Makes a new account begin to fill its stock.
+    pub(crate) fn open(&mut self) -> Vec<Action> {
+        self.make_missing()
+    }
+
+    /// A caller wants a cell.
+    pub(crate) fn checkout(&mut self, who: Ticket) -> Vec<Action> {
+        if self.closed {
+            return vec![Action::Refuse { whom: who, why: Refusal::Closed }];
+        }
+        let mut actions = Vec::new();
+        match self.idle.pop_front() {
+            Some(cell) => {
+                self.leased.insert(cell);
+                actions.push(Action::Give { to: who, cell });
+            }
+            None => self.waiting.push_back(who),
+        }
+        actions.extend(self.make_missing());
+        actions
+    }
+
+    /// A caller no longer wants one.
+    pub(crate) fn cancel(&mut self, who: Ticket) -> Vec<Action> {
+        self.waiting.retain(|waiting| *waiting != who);
+        Vec::new()
+    }
+
+    /// A cell is ready.
+    pub(crate) fn made(&mut self, cell: CellId) -> Vec<Action> {
+        self.making -= 1;
+        self.stock_paused = false;
+        let mut actions = self.place(cell);
+        actions.extend(self.make_missing());
+        actions
+    }
+
+    /// A cell could not be made. One caller is told, so that a broken template fails every caller once and spins for none.
+    pub(crate) fn making_failed(&mut self) -> Vec<Action> {
+        self.making -= 1;
+        self.stock_paused = true;
+        let mut actions = Vec::new();
+        if let Some(whom) = self.waiting.pop_front() {
+            actions.push(Action::Refuse { whom, why: Refusal::SpawnFailed });
+        }
+        actions.extend(self.make_missing());
+        actions
+    }
+
+    /// Time to try again to fill the stock.
+    pub(crate) fn resume_stock(&mut self) -> Vec<Action> {
+        self.stock_paused = false;
+        self.make_missing()
+    }
+
+    /// Holds another number of idle cells from now on; those there are stay.
+    pub(crate) fn set_stock(&mut self, stock: usize) -> Vec<Action> {
+        self.stock = stock.min(self.capacity);
+        self.make_missing()
+    }
+
+    /// A leased cell is done with and fit for nobody else.
+    pub(crate) fn spent(&mut self, cell: CellId) -> Vec<Action> {
+        let held = self.leased.remove(&cell);
+        debug_assert!(held, "{cell} was not leased");
+        self.make_missing()
+    }
+
+    /// A leased cell came back as good as new.
+    pub(crate) fn returned(&mut self, cell: CellId) -> Vec<Action> {
+        let held = self.leased.remove(&cell);
+        debug_assert!(held, "{cell} was not leased");
+        let mut actions = self.place(cell);
+        actions.extend(self.make_missing());
+        actions
+    }
+
+    /// An idle cell died.
+    pub(crate) fn died(&mut self, cell: CellId) -> Vec<Action> {
+        self.idle.retain(|idle| *idle != cell);
+        self.make_missing()
+    }
+
+    /// Nothing is given out from now on.
+    pub(crate) fn close(&mut self) -> Vec<Action> {
+        self.closed = true;
+        let refused = self.waiting.drain(..).map(|whom| Action::Refuse { whom, why: Refusal::Closed });
+        let destroyed = self.idle.drain(..).map(|cell| Action::Destroy { cell });
+        refused.chain(destroyed).collect()
+    }
+
+    /// A cell nobody holds: to the first in the queue, to the stock, or away.
+    fn place(&mut self, cell: CellId) -> Vec<Action> {
+        if self.closed {
+            return vec![Action::Destroy { cell }];
+        }
+        match self.waiting.pop_front() {
+            Some(to) => {
+                self.leased.insert(cell);
+                vec![Action::Give { to, cell }]
+            }
+            None => {
+                self.idle.push_back(cell);
+                Vec::new()
+            }
+        }
+    }
+
+    fn make_missing(&mut self) -> Vec<Action> {
+        let missing = self.missing();
+        self.making += missing;
+        vec![Action::Make; missing]
+    }
+
+    /// How many more cells should be on their way.
+    fn missing(&self) -> usize {
+        if self.closed {
+            return 0;
+        }
+        let for_stock = if self.stock_paused { 0 } else { self.stock.saturating_sub(self.idle.len()) };
+        let wanted = self.waiting.len() + for_stock;
+        let room = self.capacity.saturating_sub(self.idle.len() + self.leased.len() + self.making);
+        wanted.saturating_sub(self.making).min(room)
+    }
+
+    pub(crate) fn idle(&self) -> usize {
+        self.idle.len()
+    }
+
+    pub(crate) fn leased(&self) -> usize {
+        self.leased.len()
+    }
+
+    pub(crate) fn making(&self) -> usize {
+        self.making
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What can happen to a pool, in any order.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Checkout,
+        Cancel(usize),
+        Made,
+        MakingFailed,
+        Resume,
+        Stock(usize),
+        Spent(usize),
+        Returned(usize),
+        IdleDied(usize),
+        Close,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            6 => Just(Step::Checkout),
+            2 => any::<usize>().prop_map(Step::Cancel),
+            6 => Just(Step::Made),
+            2 => Just(Step::MakingFailed),
+            1 => Just(Step::Resume),
+            1 => (0usize..9).prop_map(Step::Stock),
+            4 => any::<usize>().prop_map(Step::Spent),
+            2 => any::<usize>().prop_map(Step::Returned),
+            1 => any::<usize>().prop_map(Step::IdleDied),
+        ];
+        (prop::collection::vec(step, 0..120), any::<bool>()).prop_map(|(mut steps, close)| {
+            if close {
+                let middle = steps.len() / 2;
+                steps.insert(middle, Step::Close);
+            }
+            steps
+        })
+    }
+
+    /// A pool as a driver would run it, with books of its own to compare with.
+    struct Books {
+        slots: Slots,
+        next_cell: u64,
+        next_ticket: u64,
+        making: usize,
+        idle: Vec<CellId>,
+        leased: Vec<CellId>,
+        queue: Vec<Ticket>,
+        closed: bool,
+    }
+
+    impl Books {
+        fn new(stock: usize, overflow: usize) -> Self {
+            let mut books = Self {
+                slots: Slots::new(stock, stock + overflow),
+                next_cell: 0,
+                next_ticket: 0,
+                making: 0,
+                idle: Vec::new(),
+                leased: Vec::new(),
+                queue: Vec::new(),
+                closed: false,
+            };
+            let actions = books.slots.open();
+            books.obey(actions, None);
+            books
+        }
+
+        fn take(&mut self, step: Step) {
+            let pick = |index: usize, from: &[CellId]| (!from.is_empty()).then(|| from[index % from.len()]);
+            let (actions, new) = match step {
+                Step::Checkout => {
+                    self.next_ticket += 1;
+                    let ticket = Ticket(self.next_ticket);
+                    self.queue.push(ticket);
+                    (self.slots.checkout(ticket), None)
+                }
+                Step::Cancel(index) => {
+                    if self.queue.is_empty() {
+                        return;
+                    }
+                    let ticket = self.queue.remove(index % self.queue.len());
+                    (self.slots.cancel(ticket), None)
+                }
+                Step::Made | Step::MakingFailed if self.making == 0 => return,
+                Step::Made => {
+                    self.making -= 1;
+                    self.next_cell += 1;
+                    let cell = CellId::new(self.next_cell);
+                    (self.slots.made(cell), Some(cell))
+                }
+                Step::MakingFailed => {
+                    self.making -= 1;
+                    (self.slots.making_failed(), None)
+                }
+                Step::Resume => (self.slots.resume_stock(), None),
+                Step::Stock(stock) => (self.slots.set_stock(stock), None),
+                Step::Spent(index) => {
+                    let Some(cell) = pick(index, &self.leased) else { return };
+                    self.leased.retain(|leased| *leased != cell);
+                    (self.slots.spent(cell), None)
+                }
+                Step::Returned(index) => {
+                    let Some(cell) = pick(index, &self.leased) else { return };
+                    self.leased.retain(|leased| *leased != cell);
+                    (self.slots.returned(cell), Some(cell))
+                }
+                Step::IdleDied(index) => {
+                    let Some(cell) = pick(index, &self.idle) else { return };
+                    self.idle.retain(|idle| *idle != cell);
+                    (self.slots.died(cell), None)
+                }
+                Step::Close => {
+                    self.closed = true;
+                    (self.slots.close(), None)
+                }
+            };
+            self.obey(actions, new);
+        }
+
+        /// Does what the slots say, and checks that it can be done. `new` is a cell in nobody's hands.
+        fn obey(&mut self, actions: Vec<Action>, new: Option<CellId>) {
+            let mut new = new;
+            for action in actions {
+                match action {
+                    Action::Make => self.making += 1,
+                    Action::Give { to, cell } => {
+                        assert_eq!(self.queue.first(), Some(&to), "somebody was overtaken");
+                        self.queue.remove(0);
+                        assert!(!self.leased.contains(&cell), "{cell} was leased twice");
+                        if new == Some(cell) {
+                            new = None;
+                        } else {
+                            let idle = self.idle.iter().position(|idle| *idle == cell);
+                            self.idle.remove(idle.expect("a given cell was idle or new"));
+                        }
+                        self.leased.push(cell);
+                    }
+                    Action::Destroy { cell } => {
+                        if new == Some(cell) {
+                            new = None;
+                        } else {
+                            let idle = self.idle.iter().position(|idle| *idle == cell);
+                            self.idle.remove(idle.expect("a destroyed cell was idle or new"));
+                        }
+                    }
+                    Action::Refuse { whom, .. } => {
+                        assert_eq!(self.queue.first(), Some(&whom), "refused out of turn");
+                        self.queue.remove(0);
+                    }
+                }
+            }
+            self.idle.extend(new);
+            self.check();
+        }
+
+        fn check(&self) {
+            let slots = &self.slots;
+            let books = (self.idle.len(), self.leased.len(), self.making, self.queue.len());
+            assert_eq!(
+                (slots.idle(), slots.leased(), slots.making(), slots.waiting()),
+                books,
+                "the books differ"
+            );
+            let alive = slots.idle() + slots.leased() + slots.making();
+            assert!(alive <= slots.capacity(), "{alive} cells for a capacity of {}", slots.capacity());
+            assert!(slots.waiting() == 0 || slots.idle() == 0, "a caller waits beside an idle cell");
+            let full = alive == slots.capacity();
+            assert!(
+                full || slots.making() >= slots.waiting(),
+                "a caller waits though there is room, and nothing is made"
+            );
+            if self.closed {
+                assert_eq!((slots.idle(), slots.waiting()), (0, 0), "a closed pool keeps something");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn no_order_of_events_breaks_the_accounts(stock in 0usize..5, overflow in 0usize..4, steps in steps()) {
+            let mut books = Books::new(stock, overflow);
+            for step in steps {
+                books.take(step);
+            }
+            // Whatever happened, an orderly end leaves nothing.
+            books.take(Step::Close);
+            while books.making > 0 {
+                books.take(Step::Made);
+            }
+            while !books.leased.is_empty() {
+                books.take(Step::Spent(0));
+            }
+            let slots = &books.slots;
+            prop_assert_eq!((slots.idle(), slots.leased(), slots.making(), slots.waiting()), (0, 0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn a_slot_that_frees_serves_the_one_who_has_waited_longest() {
+        let mut slots = Slots::new(0, 1);
+        assert_eq!(slots.checkout(Ticket(1)), [Action::Make]);
+        assert_eq!(slots.made(CellId::new(1)), [Action::Give { to: Ticket(1), cell: CellId::new(1) }]);
+        assert_eq!(slots.checkout(Ticket(2)), []);
+        assert_eq!(slots.checkout(Ticket(3)), []);
+        assert_eq!(
+            slots.spent(CellId::new(1)),
+            [Action::Make],
+            "the slot is free, but nothing is made for the waiter"
+        );
+        assert_eq!(slots.cancel(Ticket(2)), []);
+        assert_eq!(slots.made(CellId::new(2)), [Action::Give { to: Ticket(3), cell: CellId::new(2) }]);
+    }
+}
