@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionRequest, Sandbox, SandboxConfig, Verdict};
 
-use crate::support::{config, data, has, run, runtime, sandbox_with};
+use crate::support::{config, data, has, processes_below, run, runtime, sandbox_with};
 
 async fn next_run_works(sandbox: &Sandbox) {
     assert_eq!(data(&run(sandbox, "emit_result('fine')").await), "\"fine\"");
@@ -24,29 +24,7 @@ async fn ends_by_the_clock(script: &str) {
     next_run_works(&sandbox).await;
     drop(sandbox);
     runtime.shutdown().await;
-    assert_eq!(children_of_this_process(), Vec::<String>::new(), "something of the run is left");
-}
-
-/// Processes below this one, whatever namespace they are in. Each test is a process of its own under nextest.
-fn children_of_this_process() -> Vec<String> {
-    let mine = std::process::id().to_string();
-    let mut found = vec![mine.clone()];
-    let mut grew = true;
-    while grew {
-        grew = false;
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let pid = entry.file_name().to_string_lossy().into_owned();
-            let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-            let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
-            let parent = rest.split(' ').nth(1).unwrap_or_default().to_owned();
-            if found.contains(&parent) && !found.contains(&pid) {
-                found.push(pid);
-                grew = true;
-            }
-        }
-    }
-    found.retain(|pid| *pid != mine);
-    found
+    assert_eq!(processes_below(std::process::id()), Vec::<u32>::new(), "something of the run is left");
 }
 
 #[tokio::test]
@@ -91,7 +69,7 @@ async fn a_successful_run_leaves_no_process_behind() {
     assert_eq!(data(&run(&sandbox, script).await), "1");
     drop(sandbox);
     runtime.shutdown().await;
-    assert_eq!(children_of_this_process(), Vec::<String>::new());
+    assert_eq!(processes_below(std::process::id()), Vec::<u32>::new());
 }
 
 #[tokio::test]
@@ -183,7 +161,7 @@ async fn a_cancelled_run_is_killed() {
     runtime.shutdown().await;
     // The aborted task may not have been polled yet: what it holds is dropped when it is.
     tokio::time::timeout(Duration::from_secs(60), async {
-        while !children_of_this_process().is_empty() {
+        while !processes_below(std::process::id()).is_empty() {
             tokio::task::yield_now().await;
         }
     })

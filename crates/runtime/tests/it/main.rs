@@ -13,6 +13,8 @@ mod dependencies;
 mod endings;
 mod freshness;
 mod harness;
+mod pool;
+mod pool_deaths;
 mod pythons;
 mod sessions;
 mod streaming;

@@ -81,3 +81,45 @@ pub(crate) fn data(result: &ExecutionResult) -> &str {
     assert!(result.success(), "{result:#?}");
     result.final_data.as_ref().expect("a success in PLAN mode has data").as_str()
 }
+
+/// Processes below one of ours, whatever namespace they are in. Each test is a process of its own under nextest.
+pub(crate) fn processes_below(root: u32) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut grew = true;
+    while grew {
+        grew = false;
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+            let Some((_, rest)) = stat.rsplit_once(") ") else { continue };
+            let parent = rest.split(' ').nth(1).and_then(|word| word.parse().ok());
+            if parent.is_some_and(|parent| found.contains(&parent)) && !found.contains(&pid) {
+                found.push(pid);
+                grew = true;
+            }
+        }
+    }
+    found.retain(|pid| *pid != root);
+    found
+}
+
+/// The name the kernel has for a process.
+pub(crate) fn name_of(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+/// Ends a process of ours the hard way.
+pub(crate) fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Waits for something that must come about, with a bound against hangs and no assumption about how long it takes.
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(HANG, waiting).await.is_ok(), "it never came about that {what}");
+}

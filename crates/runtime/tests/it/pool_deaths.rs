@@ -1,0 +1,113 @@
+//! Cells and zygotes that die: noticed, replaced, and never handed out.
+
+use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
+
+use crate::support::{config, data, eventually, kill, name_of, processes_below, run, runtime, sandbox_with};
+
+fn with_stock(pool_size: usize) -> SandboxConfig {
+    SandboxConfig { pool_size, ..config() }
+}
+
+/// Host pids of processes of this test that are called so.
+fn called(name: &str) -> Vec<u32> {
+    processes_below(std::process::id()).into_iter().filter(|pid| name_of(*pid) == name).collect()
+}
+
+/// The zygote: the child of the helper, which is our only child.
+fn zygote() -> u32 {
+    let all = processes_below(std::process::id());
+    *all.iter()
+        .find(|pid| processes_below(**pid).len() + 2 == all.len())
+        .expect("helper, zygote, and the rest below it")
+}
+
+#[tokio::test]
+async fn an_idle_cell_that_dies_is_replaced_before_anybody_gets_it() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, with_stock(2)).await;
+    sandbox.warm(2).await.unwrap();
+    let victim = called("belljar-init")[0];
+    kill(victim);
+    eventually("the death is noticed and the stock full again", || {
+        let stats = sandbox.stats();
+        stats.died_idle == 1 && stats.idle == 2
+    })
+    .await;
+    for _ in 0..4 {
+        assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
+    }
+}
+
+#[tokio::test]
+async fn a_zygote_that_dies_is_brought_back() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, with_stock(1)).await;
+    sandbox.warm(1).await.unwrap();
+    kill(zygote());
+    eventually("there is another, with a cell", || {
+        let stats = sandbox.stats();
+        stats.revived >= 1 && stats.idle == 1
+    })
+    .await;
+    assert_eq!(data(&run(&sandbox, "emit_result('back')").await), "\"back\"");
+}
+
+#[tokio::test]
+async fn a_run_whose_zygote_dies_is_told_so_and_the_next_one_works() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut execution = sandbox.stream("emit_intermediate('started', 1)\ntime.sleep(60)");
+    execution.next().await.unwrap();
+    kill(zygote());
+    let result = execution.result().await.unwrap();
+    assert_eq!(result.verdict, Verdict::Infra, "{result:#?}");
+    // The first caller after it may be the one who finds out.
+    eventually("the zygote is back", || sandbox.stats().revived >= 1 || matches!(sandbox.stats().making, 0))
+        .await;
+    let again = async {
+        loop {
+            if let Ok(result) = sandbox.run("emit_result(1)").await {
+                return result;
+            }
+        }
+    };
+    assert_eq!(data(&tokio::time::timeout(crate::support::HANG, again).await.unwrap()), "1");
+}
+
+/// A tool that takes the zygote down as soon as it is to make a cell.
+const SUICIDAL: &str = "import os, sys\ndef die():\n    sys.stderr.write('farewell\\n'); sys.stderr.flush(); os._exit(7)\n\
+                        os.register_at_fork(before=die)\ndef ok(): return 1\n";
+
+async fn suicidal(runtime: &Runtime) -> Sandbox {
+    let tools = vec![ToolSource { file_name: "t.py".into(), source: SUICIDAL.into() }];
+    runtime
+        .prepare(Blueprint { config: with_stock(2), tools }, &mut |_| {})
+        .await
+        .expect("it is ready at first")
+}
+
+#[tokio::test]
+async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_spin() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = suicidal(&runtime).await;
+    for _ in 0..2 {
+        let error = sandbox.run("emit_result(ok())").await.unwrap_err().to_string();
+        assert!(error.contains("is gone") && error.contains("farewell"), "{error}");
+    }
+    // Back-off doubles from 0.2 s: in the time of these two calls a spinning shelf would have tried hundreds of times.
+    let stats = sandbox.stats();
+    assert!(stats.failed < 50, "{stats:?}");
+}
+
+#[tokio::test]
+async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
+    let Some(runtime) = runtime() else { return };
+    let tools = vec![ToolSource {
+        file_name: "t.py".into(),
+        source: "import os, sys\nsys.stderr.write('cannot bear it\\n'); sys.stderr.flush()\nos._exit(7)\n"
+            .into(),
+    }];
+    let error =
+        runtime.prepare(Blueprint { config: config(), tools }, &mut |_| {}).await.err().expect("it dies");
+    assert!(error.to_string().contains("cannot bear it"), "{error}");
+}
