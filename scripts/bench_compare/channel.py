@@ -1,8 +1,10 @@
 """A driver in another interpreter: started once, asked for some jobs per round, gone at the end of its input."""
 from __future__ import annotations
 
+import contextlib
 import json
 import select
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 DRIVERS = Path(__file__).parent / "drivers"
 START_S = 90  # one of them builds an image
 ROUND_S = 30
-CLOSE_S = 20
+CLOSE_S = 10
 
 
 class Failure(Exception):
@@ -22,8 +24,9 @@ class Channel:
         self._stderr = tempfile.TemporaryFile()
         # `-c`, not a path: multiprocessing would load a main file again in every child.
         command = [python, "-B", "-c", f"import {module}; {module}.main()", *arguments]
+        # In a session of its own: a signal to our group must not keep it from tidying up when its input ends.
         self._process = subprocess.Popen(
-            command, cwd=DRIVERS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr
+            command, cwd=DRIVERS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
         )
         try:
             self.version = self._answer(START_S)["version"]
@@ -33,17 +36,21 @@ class Channel:
 
     def jobs(self, count: int, rest_s: float) -> list[float]:
         """Milliseconds of each job."""
-        self._process.stdin.write(json.dumps({"count": count, "rest_s": rest_s}).encode() + b"\n")
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # then it is gone, and the answer says why
+            self._process.stdin.write(json.dumps({"count": count, "rest_s": rest_s}).encode() + b"\n")
+            self._process.stdin.flush()
         return self._answer(ROUND_S)["times_ms"]
 
     def close(self) -> None:
-        self._process.stdin.close()
-        try:
-            self._process.wait(CLOSE_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """Politely first: some have containers to remove."""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        for signal_number in (signal.SIGINT, signal.SIGKILL):
+            try:
+                self._process.wait(CLOSE_S)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal_number)
+        self._process.wait()
         self._process.stdout.close()
         self._stderr.close()
 

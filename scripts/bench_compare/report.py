@@ -27,6 +27,7 @@ class Row:
     n: int
     p50_ms: float
     p95_ms: float
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,11 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def machine() -> dict:
-    cores = os.cpu_count()
     return {
         "kernel": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
         "processor": _field("/proc/cpuinfo", "model name"),
-        "cores": cores,
+        "cores": os.cpu_count(),
         "memory_mb": int((_field("/proc/meminfo", "MemTotal") or "0").split()[0]) // 1024,
         "cgroups": "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1",
         "root": os.geteuid() == 0,
@@ -82,32 +82,40 @@ def as_text(run: dict, rows: list[Row], base: Optional[Row], absent: list[Absenc
         f"Python {run['python']['version']} ({run['python']['path']}); load {m['load_before']} before, "
         f"{m['load_after']} after; {run['rounds']} rounds, {run['seconds']:.0f} s",
         "",
-        *_table(rows, base),
+        *_figures(rows, base),
         "",
-        "Every job has to give back {\"a\": 1} and comes after a rest of "
-        f"{run['rest_ms']} ms. × is p50 against belljar's.",
+        *_freshness(rows),
+        "",
+        f"Each job has to answer {{'a': 1}}, and comes after a rest of {run['rest_ms']} ms. × is p50 against belljar's.",
+        *(f"{row.name}: {row.note}." for row in rows if row.note),
+        *(f"{one.name}: {'FAILED' if one.failed else 'skipped'}: {one.reason}" for one in absent),
     ]
-    parts += [f"{one.name}: {'FAILED' if one.failed else 'skipped'}: {one.reason}" for one in absent]
-    return "\n".join(parts + run["notes"])
+    return "\n".join(parts)
 
 
-def _table(rows: list[Row], base: Optional[Row]) -> list[str]:
-    header = ("what", "n", "p50 ms", "p95 ms", "×", "each job starts from", "confined by", "packages")
-    numbers = range(1, 5)
-    cells = [header] + [
-        (
-            row.what, str(row.n), _short(row.p50_ms), _short(row.p95_ms),
-            "-" if base is None else _short(ratio(row, base)), *asdict(row.fresh).values(),
-        )
-        for row in rows
+def _figures(rows: list[Row], base: Optional[Row]) -> list[str]:
+    numbers = [
+        (str(row.n), _short(row.p50_ms), _short(row.p95_ms), _short(ratio(row, base)) if base else "-") for row in rows
     ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
-    lines = [
-        "  ".join(cell.rjust(width) if column in numbers else cell.ljust(width)
-                  for column, (cell, width) in enumerate(zip(line, widths))).rstrip()
-        for line in cells
+    lines = [(row.name, row.what, *four) for row, four in zip(rows, numbers)]
+    return _table(("candidate", "what", "n", "p50 ms", "p95 ms", "×"), lines, numbers_from=2)
+
+
+def _freshness(rows: list[Row]) -> list[str]:
+    lines = [(row.name, *asdict(row.fresh).values()) for row in rows]
+    return _table(("candidate", "each job starts from", "confined by", "packages"), lines, numbers_from=4)
+
+
+def _table(header: tuple, lines: list[tuple], numbers_from: int) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(header, *lines)]
+    texts = [
+        "  ".join(
+            cell.rjust(width) if column >= numbers_from else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in (header, *lines)
     ]
-    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+    return [texts[0], "-" * max(map(len, texts)), *texts[1:]]
 
 
 def _short(value: float) -> str:
@@ -122,7 +130,8 @@ def self_test() -> None:
     fresh = Freshness("a", "b", "c")
     rows = [Row("x", "ex", "", fresh, 3, 0.5, 1.0), Row("y", "why", "", fresh, 3, 50.0, 123.4)]
     assert ratio(rows[1], rows[0]) == 100
-    lines = _table(rows, rows[0])
-    assert len({line.index("a") for line in lines[2:]}) == 1, "columns line up"
-    assert lines[3].split() == ["why", "3", "50.0", "123", "100", "a", "b", "c"], lines[3]
-    assert _table(rows, None)[2].split()[4] == "-", "no ratio without belljar"
+    lines = _figures(rows, rows[0])
+    assert len({len(line) for line in lines}) == 1, "columns line up"
+    assert lines[3].split() == ["y", "why", "3", "50.0", "123", "100"], lines[3]
+    assert _figures(rows, None)[2].split()[-1] == "-", "no ratio without belljar"
+    assert _freshness(rows)[2].split() == ["x", "a", "b", "c"]

@@ -82,9 +82,28 @@ pub(crate) struct BenchArgs {
     /// Calls to measure; slow things are measured fewer times
     #[arg(long, short = 'n', value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) count: u32,
+    /// How long each load is kept up, in seconds
+    #[arg(long, value_name = "SECS", default_value_t = 3.0, value_parser = seconds_of_load)]
+    pub(crate) seconds: f64,
+    /// The most cells to keep alive at once
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) cells: u32,
+    /// Instead: this many runs by 32 callers on 4 warm cells and 4 more, and what they leave behind
+    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(32..=1_000_000))]
+    pub(crate) soak: Option<u32>,
+    /// Also measure cells with pandas imported ahead (installs it once)
+    #[arg(long)]
+    pub(crate) pandas: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn seconds_of_load(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.01..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("must be a number from 0.01 to 600".into()),
+    }
 }
 
 /// What the sandbox should be; each option overrides the sandbox file.

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::ConfigError;
-use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
+use belljar::{
+    Blueprint, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret, ToolSource,
+};
 
 use crate::args::{EngineName, SandboxArgs};
 use crate::env;
@@ -60,12 +62,15 @@ impl Settings {
 
 /// The library, with the secrets it may hand out.
 pub(crate) fn runtime(secrets: BTreeMap<String, Secret>) -> Result<Runtime, RuntimeError> {
-    let builder = Runtime::builder().secrets(secrets);
+    builder().secrets(secrets).build()
+}
+
+/// The library as the environment sets it up.
+pub(crate) fn builder() -> RuntimeBuilder {
     match env::cache_directory() {
-        Some(cache) => builder.cache_dir(cache),
-        None => builder,
+        Some(cache) => Runtime::builder().cache_dir(cache),
+        None => Runtime::builder(),
     }
-    .build()
 }
 
 fn read_config(path: &Path) -> Result<SandboxConfig> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Figures {
     /// What was measured.
-    pub(crate) what: &'static str,
+    pub(crate) what: String,
     /// How often.
     pub(crate) count: usize,
     pub(crate) p50_us: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Nothing if there were no measurements.
-    pub(crate) fn of(what: &'static str, mut times: Vec<Duration>) -> Option<Self> {
+    pub(crate) fn of(what: impl Into<String>, mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         let max = times.last()?.as_secs_f64();
         // Nearest rank: always a time that was measured.
@@ -28,7 +28,7 @@ impl Figures {
             micros(times[index].as_secs_f64())
         };
         let (p50_us, p95_us, p99_us) = (rank(50), rank(95), rank(99));
-        Some(Self { what, count: times.len(), p50_us, p95_us, p99_us, max_us: micros(max) })
+        Some(Self { what: what.into(), count: times.len(), p50_us, p95_us, p99_us, max_us: micros(max) })
     }
 }
 

@@ -27,11 +27,11 @@ def add(a: int, b: int):
     return a + b
 
 
-async def _start(tools):
+def _pool_of_two(tools):
     registry = tools.ToolRegistry()
     registry.register_sandbox(tools.SandboxConfig(name=NAME, pool_size=2))
     # Its images cannot be built without a tool.
-    tools.tool(description="adds", parameters=[], sandbox=NAME, registry=registry)(add)
+    tools.tool(description="adds", parameters=[], sandbox=NAME, _registry=registry)(add)
     builder = tools.SandboxBuilder(registry)
     return tools.SandboxPool(registry, builder), builder
 
@@ -39,7 +39,8 @@ async def _start(tools):
 def main():
     tools = _import_tools()
     loop = asyncio.new_event_loop()
-    pool, builder = loop.run_until_complete(_start(tools))
+    asyncio.set_event_loop(loop)
+    pool, builder = _pool_of_two(tools)
     executor = tools.ScriptExecutor()
 
     async def cycle():

@@ -43,24 +43,35 @@ fn doctor_says_that_a_cache_cannot_be_written_and_what_to_do() {
 
 #[test]
 fn bench_json_has_every_figure_and_the_machine() {
-    let outcome = belljar(&["bench", "--json", "--count", "3"], "");
+    let small = ["bench", "--json", "--count", "3", "--seconds", "0.05", "--cells", "10"];
+    let outcome = belljar(&small, "");
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     let report = outcome.json();
-    let figures = report["figures"].as_array().unwrap();
-    let names: Vec<_> = figures.iter().map(|figure| figure["what"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        [
-            "warm run, never-used cell",
-            "warm run, back to back",
-            "step in a session on a held cell",
-            "floor: socket round trip to a forked Python",
-            "cell creation",
-            "cold template start",
-            "python3 -c pass",
-        ]
-    );
-    assert!(figures.iter().all(|figure| figure["count"] == 3 && figure["p50_us"].as_f64().unwrap() > 0.0));
+    let names = |part: &str| -> Vec<String> {
+        let rows = report[part].as_array().unwrap();
+        rows.iter().map(|row| row["what"].as_str().unwrap().to_owned()).collect()
+    };
+    let figures = names("figures");
+    for expected in [
+        "warm run, never-used cell",
+        "warm run, back to back",
+        "step in a session on a held cell",
+        "cell creation",
+        "cold template start",
+        "floor: socket round trip to a forked Python",
+        "python3 -c pass",
+        "a run among 32 callers",
+        "a run in a burst of 100",
+        "result of 900 KB",
+        "warm run beside 10 idle cells",
+    ] {
+        assert!(figures.iter().any(|name| name == expected), "{expected} is missing in {figures:?}");
+    }
+    let rates = names("rates");
+    assert!(rates.iter().any(|name| name == "event stream"), "{rates:?}");
+    let measured = report["figures"].as_array().unwrap();
+    assert!(measured.iter().all(|figure| figure["p50_us"].as_f64().unwrap() > 0.0));
+    assert!(report["skipped"][0].as_str().unwrap().contains("--pandas"));
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
     assert!(report["machine"]["kernel"].is_string() && report["python"].is_string());
 }

@@ -16,11 +16,13 @@ use crate::{EngineError, Fault};
 pub struct PoolOptions {
     /// How many cells of a sandbox there may be beyond its `pool_size`.
     pub max_overflow: usize,
+    /// How much memory the idle cells of a sandbox may hold together, in bytes. The stock is smaller than `pool_size` where that is too much.
+    pub max_idle_memory: u64,
 }
 
 impl Default for PoolOptions {
     fn default() -> Self {
-        Self { max_overflow: 10 }
+        Self { max_overflow: 10, max_idle_memory: 4 << 30 }
     }
 }
 
@@ -84,10 +86,10 @@ impl SandboxPool {
     /// Makes these sandboxes ready and fills their stocks, all at once. When one fails, none are kept.
     pub async fn startup(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
         let begun = blueprints.into_iter().map(|blueprint| {
-            let (engine, overflow) = (Arc::clone(&self.engine), self.options.max_overflow);
+            let (engine, options) = (Arc::clone(&self.engine), self.options);
             tokio::spawn(async move {
                 let name = blueprint.config.name.clone();
-                let opened = open(engine, blueprint, overflow, &mut |_| {}).await;
+                let opened = open(engine, blueprint, options, &mut |_| {}).await;
                 let stocked = match opened {
                     Ok((key, shelf)) => match shelf.wait_until_stocked().await {
                         Err(CheckoutError::Spawn(error)) => Err(error),
@@ -130,8 +132,7 @@ impl SandboxPool {
         if let Some((_, shelf)) = present {
             return Ok(shelf);
         }
-        let (key, shelf) =
-            open(Arc::clone(&self.engine), blueprint, self.options.max_overflow, progress).await?;
+        let (key, shelf) = open(Arc::clone(&self.engine), blueprint, self.options, progress).await?;
         Ok(self.keep(key, shelf))
     }
 
@@ -183,11 +184,10 @@ impl SandboxPool {
 async fn open(
     engine: Arc<dyn Engine>,
     blueprint: Blueprint,
-    max_overflow: usize,
+    options: PoolOptions,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(PoolKey, Arc<Shelf>), EngineError> {
     let key = PoolKey::of(engine.name(), &blueprint);
     let template = engine.prepare(&blueprint, progress).await?;
-    let capacity = blueprint.config.pool_size + max_overflow;
-    Ok((key, Shelf::open(engine, blueprint, template, capacity)))
+    Ok((key, Shelf::open(engine, blueprint, template, options)))
 }

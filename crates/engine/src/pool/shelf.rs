@@ -9,6 +9,7 @@ use belljar_core::CellId;
 use tokio::sync::{Notify, oneshot};
 
 use super::lease::Lease;
+use super::sandbox_pool::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
 use crate::EngineError;
 use crate::engine::{Blueprint, Cell, Engine, Output, Template, TemplateReport};
@@ -72,6 +73,7 @@ pub struct Shelf {
     name: String,
     engine: Arc<dyn Engine>,
     blueprint: Blueprint,
+    options: PoolOptions,
     report: TemplateReport,
     state: Mutex<State>,
     /// Rung when an idle cell stirs, which it does only to die.
@@ -83,6 +85,8 @@ pub struct Shelf {
 
 struct State {
     slots: Slots,
+    /// How many idle cells are kept, once it is known what one costs.
+    stock: Option<usize>,
     template: Option<Arc<dyn Template>>,
     idle: HashMap<CellId, Box<dyn Cell>>,
     callers: HashMap<Ticket, oneshot::Sender<Result<Lease, CheckoutError>>>,
@@ -107,19 +111,22 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 
 impl Shelf {
-    /// Puts a template on a shelf for `stock` idle cells and at most `capacity` of any kind, and begins to fill it.
+    /// Puts a template on a shelf and begins to fill it.
     pub fn open(
         engine: Arc<dyn Engine>,
         blueprint: Blueprint,
         template: Arc<dyn Template>,
-        capacity: usize,
+        options: PoolOptions,
     ) -> Arc<Self> {
+        let stock = blueprint.config.pool_size;
         let shelf = Arc::new_cyclic(|me| Self {
             name: blueprint.config.name.clone(),
             engine,
             report: template.report().clone(),
             state: Mutex::new(State {
-                slots: Slots::new(blueprint.config.pool_size, capacity),
+                // The first cell tells how large the stock may be.
+                slots: Slots::new(stock.min(1), stock + options.max_overflow),
+                stock: None,
                 template: Some(template),
                 idle: HashMap::new(),
                 callers: HashMap::new(),
@@ -129,6 +136,7 @@ impl Shelf {
                 counted: ShelfStats::default(),
             }),
             blueprint,
+            options,
             stirred: Arc::default(),
             changed: Notify::new(),
             me: me.clone(),
@@ -183,16 +191,22 @@ impl Shelf {
 
     /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
     pub async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
-        let usual = self.blueprint.config.pool_size;
+        let usual = self.lock().stock.unwrap_or(0);
         self.change(|slots| slots.set_stock(count.max(usual)));
         let filled = self.wait_for_idle(count).await;
+        let usual = self.lock().stock.unwrap_or(0);
         self.change(|slots| slots.set_stock(usual));
         filled
     }
 
     /// Waits until the stock is full.
     pub(super) async fn wait_until_stocked(&self) -> Result<(), CheckoutError> {
-        self.wait_for_idle(self.blueprint.config.pool_size).await
+        if self.blueprint.config.pool_size == 0 {
+            return Ok(());
+        }
+        self.wait_for_idle(1).await?;
+        let stock = self.lock().stock.unwrap_or(0);
+        self.wait_for_idle(stock).await
     }
 
     async fn wait_for_idle(&self, count: usize) -> Result<(), CheckoutError> {
@@ -329,10 +343,29 @@ impl Shelf {
         state.counted.made += 1;
         state.failures_in_a_row = 0;
         state.last_failure = None;
+        if state.stock.is_none() {
+            let stock = self.affordable_stock(cell.as_ref());
+            state.stock = Some(stock);
+            let more = state.slots.set_stock(stock);
+            self.obey(&mut state, more, None);
+        }
         let actions = state.slots.made(cell.id());
         self.obey(&mut state, actions, Some(cell));
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    /// As many as the config asks for, or as fit under the ceiling on memory.
+    fn affordable_stock(&self, cell: &dyn Cell) -> usize {
+        // Where nothing counts it: what an idle cell was measured to hold, rounded up.
+        const ASSUMED: u64 = 4 << 20;
+        let each = cell.usage().peak_memory_bytes.unwrap_or(ASSUMED).max(1);
+        let (asked, most) = (self.blueprint.config.pool_size, self.options.max_idle_memory / each);
+        let stock = asked.min(usize::try_from(most).unwrap_or(usize::MAX));
+        if stock < asked {
+            tracing::warn!(sandbox = %self.name, asked, stock, each, "the stock is kept small: idle cells would hold too much memory");
+        }
+        stock
     }
 
     /// Tells one caller, brings the zygote back if it is gone, and tries again after a while.

@@ -13,6 +13,7 @@ mod dependencies;
 mod endings;
 mod freshness;
 mod harness;
+mod hosts;
 mod pool;
 mod pool_deaths;
 mod pythons;

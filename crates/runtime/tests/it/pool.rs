@@ -24,7 +24,7 @@ fn engine() -> Option<Arc<NativeEngine>> {
 }
 
 async fn pool(blueprints: Vec<Blueprint>, max_overflow: usize) -> Option<SandboxPool> {
-    let pool = SandboxPool::new(engine()?, PoolOptions { max_overflow });
+    let pool = SandboxPool::new(engine()?, PoolOptions { max_overflow, ..PoolOptions::default() });
     pool.startup(blueprints).await.expect("the pool starts");
     Some(pool)
 }
@@ -144,6 +144,19 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
 }
 
 #[tokio::test]
+async fn idle_cells_hold_no_more_memory_than_they_may() {
+    let Some(engine) = engine() else { return };
+    let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20 };
+    let pool = SandboxPool::new(engine, options);
+    pool.startup(vec![blueprint("large", 50)]).await.unwrap();
+    let idle = pool.stats()["large"].idle;
+    assert!((1..=9).contains(&idle), "{idle} cells are idle under a ceiling of 9 MiB");
+    // Callers get theirs all the same.
+    let leases: Vec<_> = [pool.checkout("large").await, pool.checkout("large").await].into_iter().collect();
+    assert!(leases.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
 async fn a_burst_larger_than_the_stock_is_served_by_making_cells() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, SandboxConfig { pool_size: 2, ..config() }).await;
@@ -181,7 +194,7 @@ async fn many_runs_leave_no_descriptor_process_or_control_group() {
     }
 }
 
-fn find_directories(root: &std::path::Path, prefix: &str) -> Vec<String> {
+pub(crate) fn find_directories(root: &std::path::Path, prefix: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {

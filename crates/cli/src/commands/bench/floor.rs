@@ -7,6 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::report::Report;
+use crate::error::CliError;
+
 /// Forks once, as a zygote does; the child answers each line of JSON with itself.
 const ECHO: &str = "
 import json, os
@@ -23,8 +26,20 @@ while True:
         os.write(1, json.dumps(json.loads(line)).encode() + b'\\n')
 ";
 
+/// How often the slow things are measured, at most.
+const SLOW: usize = 20;
+
+pub(super) fn measure(count: usize, report: &mut Report) -> Result<(), CliError> {
+    let python = report.python_path.clone();
+    let trips = round_trips(&python, count).map_err(CliError::system("measure a forked python"))?;
+    let starts = bare_starts(&python, count.min(SLOW)).map_err(CliError::system("measure python"))?;
+    report.add("floor: socket round trip to a forked Python", trips);
+    report.add("python3 -c pass", starts);
+    Ok(())
+}
+
 /// Times of a request and its answer over a socket pair.
-pub(super) fn round_trips(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
+fn round_trips(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
     const WARM_UP: usize = 20;
     let (ours, theirs) = UnixStream::pair()?;
     let child = Command::new(python)
@@ -58,7 +73,7 @@ fn end(mut child: Child) -> io::Result<()> {
 }
 
 /// Times to start an interpreter that does nothing, and to see it end.
-pub(super) fn bare_starts(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
+fn bare_starts(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
     let start = |_| {
         let begun = Instant::now();
         let status = Command::new(python).args(["-c", "pass"]).stdin(Stdio::null()).status()?;

@@ -1,0 +1,301 @@
+"""What is compared. A candidate is opened once, asked for some jobs in every round, and closed.
+
+To open is to look whether it is there (`Absent`, with a reason, if not), to make what a user would keep between jobs, and to do
+one job that is not counted. `jobs` gives a `Sample` or raises `Failure`.
+"""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from . import venv
+from .channel import Channel, Failure
+from .report import Freshness, percentile
+
+RESULT = {"a": 1}
+SCRIPT = "import json; print(json.dumps({'a': 1}))"
+BELLJAR_SCRIPT = "emit_result({'a': 1})"
+IMAGE = "python:3.11-slim"
+WARM, MAKING = "warm run, never-used cell", "cell creation"
+JOB_S = 20
+BENCH_S = 60
+
+IMPORTED_AHEAD = "imported ahead"
+IMPORTED_EACH_TIME = "imported by each job"
+
+
+class Absent(Exception):
+    """A candidate that is not on this machine; says what would bring it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One round's figures."""
+
+    n: int
+    p50_ms: float
+    p95_ms: float
+    times_ms: Optional[list[float]] = None  # each of them, where the candidate tells
+
+
+@dataclass(frozen=True)
+class Setting:
+    belljar: Path
+    python: str
+
+
+class Candidate:
+    name: str
+    what: str
+    per_round: int
+    fresh: Freshness
+    version = ""
+    note = ""  # what a reader of its figures has to know
+
+    def open(self, setting: Setting) -> None:
+        raise NotImplementedError
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leaves nothing behind; also after an `open` that failed."""
+
+
+def run(command: list[str], timeout_s: float = JOB_S, given: str = "") -> str:
+    """What a command printed, if it went well."""
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{command[0]}: no end within {timeout_s} s") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or ["no reason given"]
+        raise Failure(f"{Path(command[0]).name} exited with {done.returncode}: {said[-1]}")
+    return done.stdout
+
+
+class Command(Candidate):
+    """A process for each job."""
+
+    command: list[str]
+    given = ""
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        times = []
+        for _ in range(count):
+            time.sleep(rest_s)
+            begun = time.perf_counter()
+            printed = run(self.command, given=self.given)
+            times.append((time.perf_counter() - begun) * 1000)
+            self.check(printed)
+        return of_times(times)
+
+    def check(self, printed: str) -> None:
+        try:
+            right = self.result(json.loads(printed)) == RESULT
+        except (ValueError, KeyError):
+            right = False
+        if not right:
+            raise Failure(f"wrong result: {printed.strip()[:200]!r}")
+
+    def result(self, answer: dict) -> object:
+        return answer
+
+
+class Driver(Candidate):
+    """A library, driven in an interpreter of its own."""
+
+    channel: Optional[Channel] = None
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        return of_times(self.channel.jobs(count, rest_s))
+
+    def drive(self, python: str, module: str, *arguments: str) -> None:
+        self.channel = Channel(python, module, *arguments)
+        self.version = self.channel.version
+
+    def close(self) -> None:
+        if self.channel:
+            self.channel.close()
+
+
+def of_times(times: list[float]) -> Sample:
+    return Sample(len(times), percentile(times, 0.5), percentile(times, 0.95), times)
+
+
+class Belljar(Candidate):
+    name, what, per_round = "belljar", "belljar: warm run, never-used cell", 30
+    fresh = Freshness("never-used clone of a warmed CPython", "namespaces, seccomp, Landlock, cgroup; no network", IMPORTED_AHEAD)
+
+    def open(self, setting: Setting) -> None:
+        self.program = str(need_belljar(setting))
+        self.version = belljar_version(self.program)
+        self.jobs(1, 0)
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        """`belljar bench` rests 10 ms before each of these calls by itself, and checks their results."""
+        figures = {one["what"]: one for one in bench(self.program, count)["figures"]}
+        if not {WARM, MAKING} <= figures.keys():
+            raise Failure(f"belljar bench has no figures {WARM!r} and {MAKING!r}")
+        self.note = (
+            f"cells are made ahead, off the clock ({figures[MAKING]['p50_us'] / 1000:.1f} ms each, p50 of the last round); "
+            "p50 is the median of its rounds', p95 that of its worst round; its job answers {'s': 'ok'}"
+        )
+        return Sample(figures[WARM]["count"], figures[WARM]["p50_us"] / 1000, figures[WARM]["p95_us"] / 1000)
+
+
+class BelljarRun(Command):
+    name, what, per_round = "belljar-run", "belljar run: a whole process", 6
+    fresh = Freshness("new CPython, template and cell", Belljar.fresh.confined_by, IMPORTED_EACH_TIME)
+
+    def open(self, setting: Setting) -> None:
+        self.command = [str(need_belljar(setting)), "run", "--json", "-"]
+        self.given = BELLJAR_SCRIPT
+        self.version = belljar_version(self.command[0])
+        self.jobs(1, 0)
+
+    def result(self, answer: dict) -> object:
+        return answer["final_data"]
+
+
+class Python(Command):
+    name, what, per_round = "python", "python3 -c in a subprocess", 12
+    fresh = Freshness("new CPython", "nothing", IMPORTED_EACH_TIME)
+
+    def open(self, setting: Setting) -> None:
+        self.command = [setting.python, "-c", SCRIPT]
+        self.version = run([setting.python, "-c", "import platform; print(platform.python_version())"]).strip()
+        self.jobs(1, 0)
+
+
+class Bubblewrap(Command):
+    name, what, per_round = "bwrap", "bubblewrap + python3 -c", 12
+    fresh = Freshness("new CPython", "namespaces; no network; host files readable", IMPORTED_EACH_TIME)
+
+    def open(self, setting: Setting) -> None:
+        bwrap = shutil.which("bwrap")
+        if not bwrap:
+            raise Absent("no bwrap on the path (package bubblewrap)")
+        view = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+        self.command = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", *view, setting.python, "-c", SCRIPT]
+        self.version = run([bwrap, "--version"]).split()[-1]
+        self.jobs(1, 0)
+
+
+class ForkServer(Driver):
+    name, what, per_round = "forkserver", "multiprocessing fork server", 20
+    fresh = Freshness("never-used fork of a warmed CPython", "nothing", IMPORTED_AHEAD)
+
+    def open(self, setting: Setting) -> None:
+        self.drive(setting.python, "fork_server")
+
+
+class Monty(Driver):
+    name, what, per_round = "monty", "Monty: a session in a pooled worker", 40
+    fresh = Freshness("new session in a used worker; not CPython", "an interpreter that offers no system calls", "none")
+    mode: tuple[str, ...] = ()
+
+    def open(self, setting: Setting) -> None:
+        need_package("pydantic_monty")
+        self.drive(str(venv.python()), "monty", *self.mode)
+
+
+class MontyFresh(Monty):
+    name, what, per_round = "monty-fresh", "Monty: workers used once", 12
+    fresh = Freshness("never-used worker; not CPython", Monty.fresh.confined_by, "none")
+    mode = ("fresh",)
+
+
+class Docker(Command):
+    """Knows its containers by a label, and leaves none, wherever it was interrupted."""
+
+    docker: Optional[str] = None
+
+    def open(self, setting: Setting) -> None:
+        self.docker, self.version = need_docker()
+        self.label = f"belljar-bench={os.getpid()}-{self.name}"
+        self.command = self.prepare([self.docker, "run", "--rm", "--network", "none", "--label", self.label])
+        self.jobs(1, 0)
+
+    def prepare(self, docker_run: list[str]) -> list[str]:
+        """Makes what is held; the command of one job."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        if not self.docker:
+            return
+        left = run([self.docker, "ps", "--all", "--quiet", "--filter", f"label={self.label}"]).split()
+        if left:
+            run([self.docker, "rm", "--force", *left])
+
+
+class DockerRun(Docker):
+    name, what, per_round = "docker-run", "docker run --rm", 5
+    fresh = Freshness("new container, new CPython", "container; no network", IMPORTED_EACH_TIME)
+
+    def prepare(self, docker_run: list[str]) -> list[str]:
+        return [*docker_run, IMAGE, "python", "-c", SCRIPT]
+
+
+class DockerExec(Docker):
+    name, what, per_round = "docker-exec", "docker exec, container held", 8
+    fresh = Freshness("new CPython in a used container", "container; no network", IMPORTED_EACH_TIME)
+
+    def prepare(self, docker_run: list[str]) -> list[str]:
+        # Gone by itself if nobody is left to remove it.
+        held = run([*docker_run, "--detach", IMAGE, "sleep", "300"]).strip()
+        return [self.docker, "exec", held, "python", "-c", SCRIPT]
+
+
+class Jazzmine(Driver):
+    name, what, per_round = "jazzmine", "jazzmine: checkout, run, return", 10
+    fresh = Freshness("used CPython in a used container, wiped", "container; on a bridge network", IMPORTED_AHEAD)
+
+    def open(self, setting: Setting) -> None:
+        need_docker()
+        need_package("jazzmine")
+        self.drive(str(venv.python()), "jazzmine_pool")
+
+
+ALL = (Belljar, BelljarRun, Python, Bubblewrap, ForkServer, Monty, MontyFresh, DockerRun, DockerExec, Jazzmine)
+
+
+def need_belljar(setting: Setting) -> Path:
+    if not os.access(setting.belljar, os.X_OK):
+        raise Absent(f"no {setting.belljar} (make build)")
+    return setting.belljar
+
+
+def bench(program: str, count: int) -> dict:
+    """What `belljar bench` tells, with as little as it allows of what is not compared here."""
+    return json.loads(run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1"], BENCH_S))
+
+
+def belljar_version(program: str) -> str:
+    return run([program, "--version"]).split()[-1]
+
+
+def need_package(module: str) -> None:
+    if not venv.has(module):
+        raise Absent(f"{module} is not in {venv.python().parent.parent} (--install puts it there)")
+
+
+def need_docker() -> tuple[str, str]:
+    docker = shutil.which("docker")
+    if not docker:
+        raise Absent("no docker on the path")
+    try:
+        version = run([docker, "version", "--format", "{{.Server.Version}}"]).strip()
+    except Failure:
+        raise Absent("no Docker daemon answers") from None
+    try:
+        run([docker, "image", "inspect", "--format", "{{.Id}}", IMAGE])
+    except Failure:
+        raise Absent(f"Docker has no image {IMAGE} (docker pull {IMAGE})") from None
+    return docker, version
