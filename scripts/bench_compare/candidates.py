@@ -8,30 +8,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Optional
 
 from . import venv
 from .channel import Channel, Failure
+from .command import run
+from .presence import IMAGE, Absent, Setting, need_belljar, need_docker, need_package
 from .report import Freshness, percentile
 
 RESULT = {"a": 1}
 SCRIPT = "import json; print(json.dumps({'a': 1}))"
 BELLJAR_SCRIPT = "emit_result({'a': 1})"
-IMAGE = "python:3.11-slim"
 WARM, MAKING = "warm run, never-used cell", "cell creation"
-JOB_S = 20
 BENCH_S = 60
 
 IMPORTED_AHEAD = "imported ahead"
 IMPORTED_EACH_TIME = "imported by each job"
-
-
-class Absent(Exception):
-    """A candidate that is not on this machine; says what would bring it."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +36,6 @@ class Sample:
     p50_ms: float
     p95_ms: float
     times_ms: Optional[list[float]] = None  # each of them, where the candidate tells
-
-
-@dataclass(frozen=True)
-class Setting:
-    belljar: Path
-    python: str
 
 
 class Candidate:
@@ -66,18 +54,6 @@ class Candidate:
 
     def close(self) -> None:
         """Leaves nothing behind; also after an `open` that failed."""
-
-
-def run(command: list[str], timeout_s: float = JOB_S, given: str = "") -> str:
-    """What a command printed, if it went well."""
-    try:
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{command[0]}: no end within {timeout_s} s") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no reason given"]
-        raise Failure(f"{Path(command[0]).name} exited with {done.returncode}: {said[-1]}")
-    return done.stdout
 
 
 class Command(Candidate):
@@ -134,7 +110,7 @@ class Belljar(Candidate):
     fresh = Freshness("never-used clone of a warmed CPython", "namespaces, seccomp, Landlock, cgroup; no network", IMPORTED_AHEAD)
 
     def open(self, setting: Setting) -> None:
-        self.program = str(need_belljar(setting))
+        self.program = need_belljar(setting)
         self.version = belljar_version(self.program)
         self.jobs(1, 0)
 
@@ -155,7 +131,7 @@ class BelljarRun(Command):
     fresh = Freshness("new CPython, template and cell", Belljar.fresh.confined_by, IMPORTED_EACH_TIME)
 
     def open(self, setting: Setting) -> None:
-        self.command = [str(need_belljar(setting)), "run", "--json", "-"]
+        self.command = [need_belljar(setting), "run", "--json", "-"]
         self.given = BELLJAR_SCRIPT
         self.version = belljar_version(self.command[0])
         self.jobs(1, 0)
@@ -266,36 +242,15 @@ class Jazzmine(Driver):
 ALL = (Belljar, BelljarRun, Python, Bubblewrap, ForkServer, Monty, MontyFresh, DockerRun, DockerExec, Jazzmine)
 
 
-def need_belljar(setting: Setting) -> Path:
-    if not os.access(setting.belljar, os.X_OK):
-        raise Absent(f"no {setting.belljar} (make build)")
-    return setting.belljar
-
-
 def bench(program: str, count: int) -> dict:
     """What `belljar bench` tells, with as little as it allows of what is not compared here."""
-    return json.loads(run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1"], BENCH_S))
+    printed = run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1"], BENCH_S)
+    try:
+        told = json.loads(printed)
+        return {key: told[key] for key in ("figures", "python", "python_path")}
+    except (ValueError, KeyError) as error:
+        raise Failure(f"belljar bench --json told something else: {error!r}") from None
 
 
 def belljar_version(program: str) -> str:
     return run([program, "--version"]).split()[-1]
-
-
-def need_package(module: str) -> None:
-    if not venv.has(module):
-        raise Absent(f"{module} is not in {venv.python().parent.parent} (--install puts it there)")
-
-
-def need_docker() -> tuple[str, str]:
-    docker = shutil.which("docker")
-    if not docker:
-        raise Absent("no docker on the path")
-    try:
-        version = run([docker, "version", "--format", "{{.Server.Version}}"]).strip()
-    except Failure:
-        raise Absent("no Docker daemon answers") from None
-    try:
-        run([docker, "image", "inspect", "--format", "{{.Id}}", IMAGE])
-    except Failure:
-        raise Absent(f"Docker has no image {IMAGE} (docker pull {IMAGE})") from None
-    return docker, version

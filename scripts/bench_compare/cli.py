@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 from . import report, venv
-from .candidates import ALL, Belljar, Setting, bench
+from .candidates import ALL, Belljar, bench
 from .channel import Failure
+from .presence import Setting
 from .rounds import REST_S, Comparison, note
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -66,7 +67,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--install", action="store_true", help=f"put what comes from PyPI into {venv.python().parent.parent} first"
     )
-    parser.add_argument("--belljar", metavar="FILE", type=Path, default=ROOT / "target/release/belljar", help="default: %(default)s")
+    program = ROOT / "target/release/belljar"
+    parser.add_argument("--belljar", metavar="FILE", type=Path, default=program, help="default: %(default)s")
     parser.add_argument("--self-test", action="store_true", help="check this script's arithmetic, and end")
     options = parser.parse_args()
     options.only = options.only.split(",")

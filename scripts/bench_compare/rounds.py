@@ -1,4 +1,4 @@
-"""Who runs when: every candidate a little in every round, each round begun by another one, and no round is begun that would take too long."""
+"""Who runs when: every candidate a little in every round, each round begun by another one, none begun that would take too long."""
 from __future__ import annotations
 
 import contextlib
@@ -7,8 +7,9 @@ import sys
 import time
 from collections import defaultdict
 
-from .candidates import Absent, Candidate, Sample, Setting
+from .candidates import Candidate, Sample
 from .channel import Failure
+from .presence import Absent, Setting
 from .report import Absence, Row, percentile
 
 REST_S = 0.010  # before each job, for all alike: what `belljar bench` does
