@@ -100,6 +100,16 @@ pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// The same for a program. Nobody may read it, so that the kernel lets nobody look into the process it becomes.
+pub fn program_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
+    let fd = sealed_file(name, contents)?;
+    rustix::fs::fchmod(&fd, rustix::fs::Mode::from_raw_mode(0o111))?;
+    // A file that is open for writing cannot be run.
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+}
+
 /// Sends one message with descriptors.
 pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(32))];

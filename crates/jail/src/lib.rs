@@ -25,8 +25,8 @@ mod spec;
 #[expect(unsafe_code, reason = "the one place that talks to the kernel and to CPython by pointer")]
 mod sys;
 
-pub use launch::{LaunchError, Launched, launch, sealed_file, send};
-pub use plan::{CELL_LIBRARY, CellLimits, plan_cell};
+pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send};
+pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use seccomp::SeccompError;
 pub use spec::{Identity, JailSpec, RootEntry};
 pub use sys::cell::CellPlan;

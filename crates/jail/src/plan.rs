@@ -7,6 +7,9 @@ use crate::sys::kernel;
 /// The shared object that the zygote loads as the Python module `belljar_cell`.
 pub const CELL_LIBRARY: &[u8] = cell::LIBRARY;
 
+/// The program that PID 1 of every cell becomes, which the zygote is handed open.
+pub const CELL_INIT: &[u8] = cell::INIT;
+
 /// What a cell may have, as far as the cell itself sets it. Cgroups are the host's side.
 #[derive(Debug, Clone)]
 pub struct CellLimits {

@@ -586,7 +586,7 @@ def zygote():
     """Prepares once, then clones a cell for every request of the host."""
     control = socket.socket(fileno=0)
     cells = _load_cell_library(3)
-    cells.configure(_read_all(4))
+    cells.configure(_read_all(4), 5)
     with open(TEMPLATE_FILE, encoding="utf-8") as file:
         settings = json.load(file)
     import site

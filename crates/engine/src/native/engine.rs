@@ -9,7 +9,9 @@ use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
 use belljar_jail::probe::{State, Survey, best_identity, survey};
-use belljar_jail::{CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
+use belljar_jail::{
+    CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
+};
 
 use super::ids::IdPool;
 use super::resources::Resources;
@@ -162,7 +164,9 @@ impl NativeEngine {
             .map_err(EngineError::io("hand over the cell library"))?;
         let plan = sealed_file("belljar-plan", &plan.encode())
             .map_err(EngineError::io("hand over the cell plan"))?;
-        let launched = launch(&spec, &[library.as_fd(), plan.as_fd()])?;
+        let init =
+            program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
+        let launched = launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()])?;
         let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {

@@ -30,8 +30,7 @@ unsafe extern "C" {
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
     fn fork() -> c_int;
-    fn wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut RawUsage) -> c_int;
-    fn getrusage(who: c_int, usage: *mut RawUsage) -> c_int;
+    fn wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int;
     fn kill(pid: c_int, signal: c_int) -> c_int;
     fn _exit(code: c_int) -> !;
     fn signal(number: c_int, handler: usize) -> usize;
@@ -43,6 +42,17 @@ unsafe extern "C" {
     fn geteuid() -> c_uint;
     fn getegid() -> c_uint;
     fn umask(mask: c_uint) -> c_uint;
+    fn clone(
+        run: extern "C" fn(*mut c_void) -> c_int,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        ...
+    ) -> c_int;
+    fn getcontext(context: *mut Context) -> c_int;
+    fn makecontext(context: *mut Context, run: extern "C" fn(), count: c_int, ...);
+    fn swapcontext(from: *mut Context, to: *const Context) -> c_int;
+    fn setcontext(context: *const Context) -> c_int;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -53,6 +63,7 @@ mod number {
     pub(super) const SETRESGID: i64 = 119;
     pub(super) const CAPSET: i64 = 126;
     pub(super) const PIVOT_ROOT: i64 = 155;
+    pub(super) const EXECVEAT: i64 = 322;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -63,6 +74,7 @@ mod number {
     pub(super) const SETRESGID: i64 = 149;
     pub(super) const CAPSET: i64 = 91;
     pub(super) const PIVOT_ROOT: i64 = 41;
+    pub(super) const EXECVEAT: i64 = 281;
 }
 
 const SYS_CLOSE_RANGE: i64 = 436;
@@ -105,7 +117,6 @@ const CAP_LAST_KNOWN: u32 = 63;
 
 const PR_SET_PDEATHSIG: c_int = 1;
 const PR_SET_DUMPABLE: c_int = 4;
-const PR_SET_NAME: c_int = 15;
 const PR_SET_SECCOMP: c_int = 22;
 const PR_CAPBSET_DROP: c_int = 24;
 const PR_SET_NO_NEW_PRIVS: c_int = 38;
@@ -172,6 +183,71 @@ pub(crate) fn clone_into_namespaces(flags: u64) -> io::Result<Forked> {
     Ok(Forked::Parent { pid: pid as i32, pidfd })
 }
 
+/// Runs a function in a new process that shares this one's memory, on a stack of its own, while this one stands still: until the new process
+/// becomes another program or ends.
+pub(crate) fn clone_sharing_memory(
+    flags: u64,
+    stack: &mut [u128],
+    run: extern "C" fn(*mut c_void) -> c_int,
+) -> io::Result<(i32, OwnedFd)> {
+    const CLONE_VM: u64 = 0x100;
+    const CLONE_VFORK: u64 = 0x4000;
+    let mut pidfd: c_int = -1;
+    let flags = (flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD) as c_int | SIGCHLD;
+    let top = stack.as_mut_ptr_range().end.cast::<c_void>();
+    // SAFETY: the stack is the new process's alone and outlives the call, which returns only when it is no longer in use; nothing else
+    // runs in this memory meanwhile, because this process has one thread and that one waits.
+    let pid = check(unsafe { clone(run, top, flags, null_mut(), &raw mut pidfd) })?;
+    // SAFETY: the kernel has just put a new descriptor there, and nobody else knows of it.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+}
+
+/// A place in a computation, to be gone on with: `ucontext_t`, of which only the beginning matters here.
+#[repr(C, align(16))]
+pub(crate) struct Context {
+    flags: c_ulong,
+    link: *mut Context,
+    stack: *mut c_void,
+    stack_flags: c_int,
+    stack_size: usize,
+    /// Registers and more; larger than any architecture we know needs.
+    rest: [u64; 1024],
+}
+
+impl Context {
+    pub(crate) const fn new() -> Self {
+        Self { flags: 0, link: null_mut(), stack: null_mut(), stack_flags: 0, stack_size: 0, rest: [0; 1024] }
+    }
+}
+
+/// Leaves this computation in `from` and begins `run` on another stack; comes back when somebody resumes `from`.
+pub(crate) fn leave_for(
+    from: &mut Context,
+    to: &mut Context,
+    stack: &mut [u128],
+    run: extern "C" fn(),
+) -> io::Result<()> {
+    // SAFETY: `to` is filled by the first call, given a stack that is its own, and never resumed but through the last.
+    unsafe {
+        check(getcontext(to))?;
+        to.stack = stack.as_mut_ptr().cast();
+        to.stack_size = size_of_val(stack);
+        to.link = null_mut();
+        makecontext(to, run, 0);
+        check(swapcontext(from, to)).map(drop)
+    }
+}
+
+/// Goes on where `leave_for` left. What is on the present stack is forgotten.
+///
+/// # Safety
+/// The frame that `leave_for` was called from must still stand.
+pub(crate) unsafe fn resume(context: *const Context) -> ! {
+    // SAFETY: the caller vouches for the frame; the call returns only if it fails, and then nothing can be done.
+    unsafe { setcontext(context) };
+    exit_now(125)
+}
+
 /// `fork(3)`, with the same condition as [`clone_into_namespaces`].
 pub(crate) fn fork_here() -> io::Result<Forked> {
     // SAFETY: callers are single-threaded (the helper before `main`, the zygote by its own rule).
@@ -187,24 +263,6 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { _exit(code) }
 }
 
-/// Processor time and memory of processes that were waited for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ProcessUsage {
-    /// User and system time, in microseconds.
-    pub cpu_micros: u64,
-    /// Largest resident set, in KiB.
-    pub max_rss_kib: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct RawUsage {
-    user: [i64; 2],
-    system: [i64; 2],
-    max_rss: i64,
-    rest: [i64; 13],
-}
-
 /// Waits for any child; its pid and wait status.
 pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
     loop {
@@ -215,18 +273,6 @@ pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
             other => return other.map(|pid| (pid, status)),
         }
     }
-}
-
-/// What all children waited for so far have used.
-pub(crate) fn usage_of_children() -> ProcessUsage {
-    const RUSAGE_CHILDREN: c_int = -1;
-    let mut raw = RawUsage::default();
-    // SAFETY: `raw` has the layout of `struct rusage` on 64-bit Linux and outlives the call.
-    if unsafe { getrusage(RUSAGE_CHILDREN, &raw mut raw) } < 0 {
-        return ProcessUsage::default();
-    }
-    let micros = |time: [i64; 2]| (time[0] * 1_000_000 + time[1]) as u64;
-    ProcessUsage { cpu_micros: micros(raw.user) + micros(raw.system), max_rss_kib: raw.max_rss as u64 }
 }
 
 /// `kill(2)`.
@@ -417,12 +463,6 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     check(unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) }).map(drop)
 }
 
-/// The name shown by `ps`.
-pub(crate) fn name_process(name: &CStr) {
-    // SAFETY: a NUL-terminated string that outlives the call. It cannot fail in a way that matters.
-    unsafe { prctl(PR_SET_NAME, name.as_ptr(), 0, 0, 0) };
-}
-
 /// Installs a seccomp program: `struct sock_filter`s in the kernel's own layout, 8 bytes each.
 pub(crate) fn install_filter(program: &[u8]) -> io::Result<()> {
     const SECCOMP_MODE_FILTER: c_ulong = 2;
@@ -483,6 +523,16 @@ pub(crate) fn close_on_exec(fd: RawFd) -> io::Result<()> {
 pub(crate) fn set_umask(mask: u32) {
     // SAFETY: cannot fail.
     unsafe { umask(mask) };
+}
+
+/// Becomes the program that a descriptor is open on, with an empty environment. Only returns when that fails.
+pub(crate) fn become_open_program(fd: RawFd, name: &CStr) -> io::Error {
+    const AT_EMPTY_PATH: c_int = 0x1000;
+    let argv = [name.as_ptr(), null()];
+    let env = [null::<c_char>()];
+    // SAFETY: both arrays end in null and point to strings that outlive the call.
+    unsafe { syscall(number::EXECVEAT, fd, c"".as_ptr(), argv.as_ptr(), env.as_ptr(), AT_EMPTY_PATH) };
+    io::Error::last_os_error()
 }
 
 /// Becomes another program. Only returns when that fails.

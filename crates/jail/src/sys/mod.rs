@@ -1,7 +1,7 @@
 //! The unsafe island. Everything that talks to the kernel or to CPython by pointer is here, one SAFETY note a block.
 //!
 //! `kernel` is the calls; `cell` is what becomes of a clone of the zygote, compiled here for its tests and by `build.rs`
-//! into the library the zygote loads; `entry` lets any program that links this crate become the jail helper.
+//! into the library the zygote loads; `init` is the program that PID 1 of a cell becomes; `entry` lets any program that links this crate become the jail helper.
 
 pub(crate) mod cell;
 pub(crate) mod entry;

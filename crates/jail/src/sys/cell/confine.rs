@@ -1,15 +1,8 @@
 //! From a fresh clone of the zygote to a process that can do no harm.
 //!
-//! ```text
-//!  zygote ──clone(user, pid, mount, ipc, uts, net, cgroup)──► PID 1: mounts, capabilities, Landlock, seccomp
-//!                                                         │
-//!                                                         ├─fork──► PID 2: joins its cgroup, takes its descriptors and limits, is Python again
-//!                                                         └─ reaps, and tells the host how PID 2 ended
-//! ```
-//!
 //! Everything that confines is done in PID 1 before PID 2 exists, so both are under it, and a step that fails ends the cell
-//! with its name on the status socket. PID 1 never runs Python again: it is there because a guest that *is* PID 1
-//! cannot be killed by its own signals, and nobody would reap its orphans.
+//! with its name on the status socket. PID 1 never runs Python: it is there because a guest that *is* PID 1 cannot be killed by its
+//! own signals, and nobody would reap its orphans. How the two come about is `spring`'s business; what is done to them is said here, in order.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,11 +11,12 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::kernel::{self, Forked};
 use super::plan::CellPlan;
+use super::spring::clone_into_cell;
 
 /// Where the private channel is in a cell: out of the way of programs that expect low numbers to be theirs.
 pub(crate) const CHANNEL: RawFd = 900;
 
-/// The exit code of a cell that could not be set up. The reason is on its status socket.
+/// The exit code of a process that could not be set up. The reason is on its status socket.
 const SETUP_FAILED: i32 = 125;
 
 /// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
@@ -33,6 +27,8 @@ pub(crate) struct CellParts {
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) status: RawFd,
+    /// The program that PID 1 becomes; the same for all cells.
+    pub(crate) init: RawFd,
     /// `tasks` or `cgroup.procs` files to write oneself into.
     pub(crate) cgroups: Vec<RawFd>,
 }
@@ -50,37 +46,38 @@ impl Named for io::Result<()> {
     }
 }
 
+/// What a cell has to itself.
+pub(super) const NAMESPACES: u64 = kernel::CLONE_NEWUSER
+    | kernel::CLONE_NEWPID
+    | kernel::CLONE_NEWNS
+    | kernel::CLONE_NEWIPC
+    | kernel::CLONE_NEWUTS
+    | kernel::CLONE_NEWNET
+    | kernel::CLONE_NEWCGROUP;
+
 /// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
 pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked> {
-    const NAMESPACES: u64 = kernel::CLONE_NEWUSER
-        | kernel::CLONE_NEWPID
-        | kernel::CLONE_NEWNS
-        | kernel::CLONE_NEWIPC
-        | kernel::CLONE_NEWUTS
-        | kernel::CLONE_NEWNET
-        | kernel::CLONE_NEWCGROUP;
     // The child may map exactly one id into its new user namespace without help: the one it was cloned under.
     if let Some(id) = parts.host_id {
         kernel::take_ids(id, None)?;
     }
-    let forked = kernel::clone_into_namespaces(NAMESPACES);
-    match forked {
-        Ok(Forked::Child) => {
-            let confined = confine(plan, parts.host_id.unwrap_or(plan.guest_id));
-            match confined.and_then(|()| split(plan, parts)) {
-                Ok(()) => Ok(Forked::Child),
-                Err((step, error)) => {
-                    report(parts.status, format!("F{step}: {error}").as_bytes());
-                    kernel::exit_now(SETUP_FAILED)
-                }
-            }
+    let made = clone_into_cell(plan, parts);
+    if !matches!(made, Ok(Forked::Child)) {
+        if parts.host_id.is_some() {
+            kernel::restore_ids(0)?;
         }
-        in_zygote => {
-            if parts.host_id.is_some() {
-                kernel::restore_ids(0)?;
-            }
-            in_zygote
-        }
+        // PID 1 had to make itself readable, in memory that was ours.
+        kernel::set_dumpable(false)?;
+    }
+    made
+}
+
+/// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
+pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts) {
+    let outer_id = parts.host_id.unwrap_or(plan.guest_id);
+    if let Err((step, error)) = confine(plan, outer_id).and_then(|()| split(plan, parts)) {
+        report(parts.status, format!("F{step}: {error}").as_bytes());
+        kernel::exit_now(SETUP_FAILED)
     }
 }
 
@@ -138,13 +135,13 @@ fn enter_landlock(plan: &CellPlan) -> Step {
     kernel::landlock_enter(ruleset.as_raw_fd()).step(|| "enter Landlock".into())
 }
 
-/// Forks PID 2 and returns in it; PID 1 stays behind in [`watch_over`].
+/// Forks PID 2 and returns in it; PID 1 goes on as a program of its own.
 fn split(plan: &CellPlan, parts: &CellParts) -> Step {
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
     kernel::default_signal(SIGCHLD);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
-        Forked::Parent { pid, .. } => watch_over(pid, parts.status),
+        Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts))),
         Forked::Child => {
             for &cgroup in &parts.cgroups {
                 write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
@@ -191,34 +188,20 @@ fn take_descriptors(parts: &CellParts) -> io::Result<()> {
     kernel::close_on_exec(CHANNEL)
 }
 
-/// The life of PID 1: reap everything, and when PID 2 is gone say how it went and take the rest along.
-fn watch_over(guest: i32, status: RawFd) -> ! {
-    kernel::name_process(c"belljar-init");
-    // Nobody else in the cell may look in here, and no pipe of the guest's may be held open from here.
-    let alone = kernel::set_dumpable(false).and_then(|()| kernel::duplicate_above(status, CHANNEL)).and_then(
-        |kept| {
-            if kept > 0 {
-                kernel::close_between(0, kept - 1)?;
-            }
-            kernel::close_from(kept + 1)?;
-            Ok(kept)
-        },
-    );
-    let Ok(status) = alone else { kernel::exit_now(SETUP_FAILED) };
-    loop {
-        match kernel::wait_any() {
-            Ok((pid, wait_status)) if pid == guest => {
-                let usage = kernel::usage_of_children();
-                let mut record = vec![b'E'];
-                record.extend_from_slice(&wait_status.to_le_bytes());
-                record.extend_from_slice(&usage.cpu_micros.to_le_bytes());
-                record.extend_from_slice(&usage.max_rss_kib.to_le_bytes());
-                report(status, &record);
-                kernel::exit_now(0);
-            }
-            Ok(_) => {}
-            Err(_) => kernel::exit_now(SETUP_FAILED),
-        }
+/// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
+fn become_init(parts: &CellParts) -> io::Error {
+    const STATUS: RawFd = 3;
+    // No pipe of the guest's may be held open from here.
+    let alone = (|| {
+        let status = kernel::duplicate_above(parts.status, CHANNEL)?;
+        let init = kernel::duplicate_above(parts.init, CHANNEL)?;
+        kernel::close_between(0, CHANNEL - 1)?;
+        kernel::duplicate_onto(status, STATUS)?;
+        Ok(init)
+    })();
+    match alone {
+        Ok(init) => kernel::become_open_program(init, c"belljar-init"),
+        Err(error) => error,
     }
 }
 

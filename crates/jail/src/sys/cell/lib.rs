@@ -13,3 +13,4 @@ mod kernel;
 mod confine;
 mod plan;
 mod python;
+mod spring;

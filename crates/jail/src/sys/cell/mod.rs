@@ -8,9 +8,13 @@ use super::kernel;
 )]
 mod confine;
 mod plan;
+mod spring;
 
 pub use plan::CellPlan;
 pub(crate) use plan::{PlannedLimit, PlannedMount};
 
 /// The cell library: a shared object that the zygote loads as the Python module `belljar_cell`.
-pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libbelljar_cell.so"));
+pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_cell"));
+
+/// The program that PID 1 of every cell is.
+pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_init"));

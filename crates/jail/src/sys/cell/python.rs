@@ -1,7 +1,7 @@
 //! The cell library's face towards CPython: a module `belljar_cell` with two functions.
 //!
 //! Written against the stable ABI by hand, because six declarations are all it takes and the library is built without crates.
-//! `configure(plan)` is called once; `spawn(id, channel, stdout, stderr, status, cgroups)` returns `(pid, pidfd)` in the
+//! `configure(plan, init)` is called once; `spawn(id, channel, stdout, stderr, status, cgroups)` returns `(pid, pidfd)` in the
 //! zygote and `(0, channel)` in the new cell, by then confined.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -82,7 +82,8 @@ static mut DEFINITION: ModuleDefinition = ModuleDefinition {
     free: null(),
 };
 
-static PLAN: OnceLock<CellPlan> = OnceLock::new();
+/// The plan and the program of PID 1.
+static SETUP: OnceLock<(CellPlan, c_int)> = OnceLock::new();
 
 /// Called by CPython when the module is imported.
 // SAFETY: the name is the one CPython's import looks up, and nothing else in the process defines it.
@@ -94,16 +95,16 @@ pub extern "C" fn PyInit_belljar_cell() -> Object {
 }
 
 unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
-    let mut plan: Object = null_mut();
-    // SAFETY: the format matches the one pointer passed; on failure CPython has set the exception.
+    let (mut plan, mut init): (Object, c_int) = (null_mut(), -1);
+    // SAFETY: the format matches the pointers passed; on failure CPython has set the exception.
     let bytes = unsafe {
-        if PyArg_ParseTuple(arguments, c"S".as_ptr(), &raw mut plan) == 0 {
+        if PyArg_ParseTuple(arguments, c"Si".as_ptr(), &raw mut plan, &raw mut init) == 0 {
             return null_mut();
         }
         bytes_of(plan)
     };
     let Some(bytes) = bytes else { return null_mut() };
-    match CellPlan::decode(bytes).map(|plan| PLAN.set(plan)) {
+    match CellPlan::decode(bytes).map(|plan| SETUP.set((plan, init))) {
         // SAFETY: an empty format builds None.
         Some(Ok(())) => unsafe { Py_BuildValue(c"".as_ptr()) },
         // SAFETY: the exception and the message are valid for the call.
@@ -138,12 +139,12 @@ unsafe extern "C" fn spawn(_module: Object, arguments: Object) -> Object {
     let Some(cgroups) = (unsafe { bytes_of(cgroups) }) else { return null_mut() };
     let cgroups = cgroups.chunks_exact(4).map(|word| i32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect();
     let host_id = u32::try_from(id).ok().filter(|&id| id != 0);
-    let parts = CellParts { host_id, channel, stdout, stderr, status, cgroups };
-    let Some(plan) = PLAN.get() else {
+    let Some((plan, init)) = SETUP.get() else {
         // SAFETY: the exception and the message are valid for the call.
         unsafe { PyErr_SetString(PyExc_ValueError, c"configure() comes first".as_ptr()) };
         return null_mut();
     };
+    let parts = CellParts { host_id, channel, stdout, stderr, status, init: *init, cgroups };
     // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with one of the two below.
     unsafe { PyOS_BeforeFork() };
     let made = make_cell(plan, &parts);
