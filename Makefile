@@ -2,10 +2,10 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test check fmt lint deny bench doctor clean
+.PHONY: help build demo test check fmt lint deny bench bench-compare doctor clean
 
 help: ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 build: ## the belljar command, optimised
 	$(CARGO) build --release --package belljar-cli
@@ -30,6 +30,9 @@ deny: ## licences, advisories and duplicates of dependencies
 
 bench: build ## figures of this machine
 	$(BELLJAR) bench
+
+bench-compare: build ## the same job in what you would pick instead
+	@scripts/bench-compare
 
 doctor: build ## what this machine lets us enforce
 	$(BELLJAR) doctor
