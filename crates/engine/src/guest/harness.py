@@ -144,10 +144,11 @@ class Channel:
 
     def send(self, frame):
         # The newline in front ends whatever half a line somebody may have left on the channel.
-        data = memoryview(b"\n" + frame + b"\n")
+        data = b"\n%s\n" % frame
         with self._lock:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            written = os.write(self._descriptor, data)
+            while written < len(data):
+                written += os.write(self._descriptor, memoryview(data)[written:])
 
     def receive(self):
         """The next request, or None when the host is gone."""
@@ -228,7 +229,10 @@ def _shorten(text, limit):
 
 def _text(text):
     """A JSON string in UTF-8, whatever a script put into it."""
-    return _encode(text.encode("utf-8", "backslashreplace").decode("utf-8")).encode("utf-8")
+    try:
+        return _encode(text).encode("utf-8")
+    except UnicodeEncodeError:
+        return _encode(text.encode("utf-8", "backslashreplace").decode("utf-8")).encode("utf-8")
 
 
 # --------------------------------------------------------------------------------------------------------------------
