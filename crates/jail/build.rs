@@ -10,7 +10,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=src/sys/cell");
     println!("cargo::rerun-if-changed=src/sys/init");
-    println!("cargo::rerun-if-changed=src/sys/kernel.rs");
+    println!("cargo::rerun-if-changed=src/sys/kernel");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(belljar_cell_library)");
     let library = ["--crate-type", "cdylib", "--cfg", "belljar_cell_library", "-C", "opt-level=2"];

@@ -36,6 +36,8 @@ pub struct ScriptExecutor {
 pub(crate) struct Concluded {
     pub(crate) result: ExecutionResult,
     pub(crate) cell_is_alive: bool,
+    /// Nothing of the script runs on.
+    pub(crate) script_is_over: bool,
     pub(crate) used_by_now: CellUsage,
 }
 
@@ -137,7 +139,13 @@ impl ScriptExecutor {
             warnings: &self.warnings,
         };
         let cell_is_alive = matches!(ending, Ending::Finished);
-        Ok(Concluded { result: listening.transcript.conclude(&facts), cell_is_alive, used_by_now })
+        let script_is_over = cell_is_alive && listening.transcript.is_done();
+        Ok(Concluded {
+            result: listening.transcript.conclude(&facts),
+            cell_is_alive,
+            script_is_over,
+            used_by_now,
+        })
     }
 
     fn timeout(&self, request: &ExecutionRequest) -> Result<Duration, RuntimeError> {

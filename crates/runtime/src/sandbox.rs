@@ -61,7 +61,11 @@ impl Sandbox {
         request.check()?;
         let mut lease = self.shelf.checkout().await?;
         let unused = CellUsage::default();
-        Ok(self.executor.conclude(lease.cell(), unused, &request, sink).await?.result)
+        let concluded = self.executor.conclude(lease.cell(), unused, &request, sink).await?;
+        if concluded.script_is_over {
+            lease.vouch();
+        }
+        Ok(concluded.result)
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.

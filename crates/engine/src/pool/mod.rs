@@ -14,6 +14,8 @@
 
 mod key;
 mod lease;
+#[cfg(test)]
+mod reuse_tests;
 mod sandbox_pool;
 mod shelf;
 mod slots;

@@ -54,7 +54,7 @@ pub(super) async fn measure(runtime: &Runtime, runs: u32) -> Result<Report, CliE
     }
     let seconds = begun.elapsed().as_secs_f64();
     sandbox.warm(STOCK).await?;
-    let after = Holdings::now();
+    let after = Holdings::settled(&before).await;
     report.add_rate("fresh runs, 32 callers on 4 + 4 cells", f64::from(runs) / seconds, "runs/s");
     report.add_rate("runs that failed", f64::from(failures), "");
     report.add_rate("runs of the caller served least", served.iter().copied().min().unwrap_or(0) as f64, "");
@@ -78,6 +78,20 @@ struct Holdings {
 }
 
 impl Holdings {
+    /// What is held once the last cells are gone; they are taken apart off every caller's path, so that is a moment later.
+    async fn settled(before: &Self) -> Self {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let begun = Instant::now();
+        loop {
+            let now = Self::now();
+            let is_settled = now.descriptors <= before.descriptors && now.processes <= before.processes;
+            if is_settled || begun.elapsed() > PATIENCE {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     fn now() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let resident = status

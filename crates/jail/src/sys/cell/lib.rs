@@ -5,9 +5,9 @@
 //! lints and tests see them.
 
 #![deny(unsafe_op_in_unsafe_fn)]
-#![allow(dead_code, reason = "the outer jail uses the rest of kernel.rs")]
+#![allow(dead_code, reason = "the outer jail uses the rest of kernel/")]
 
-#[path = "../kernel.rs"]
+#[path = "../kernel/mod.rs"]
 mod kernel;
 
 mod confine;

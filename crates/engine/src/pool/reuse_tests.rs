@@ -1,0 +1,135 @@
+//! Cells that may be used again. No engine here makes such cells yet, so these are made up; everything around them is real.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use belljar_core::CellId;
+use belljar_core::config::SandboxConfig;
+
+use super::{PoolOptions, Shelf};
+use crate::EngineError;
+use crate::builder::Progress;
+use crate::engine::{
+    Autopsy, Blueprint, BoxFuture, Capabilities, Cell, CellUsage, End, Engine, Output, Template,
+    TemplateReport,
+};
+
+/// A cell that counts its uses and can be told to come out of a reset in doubt.
+struct Reusable {
+    id: CellId,
+    uses_left: u32,
+    resets_well: bool,
+}
+
+impl Cell for Reusable {
+    fn id(&self) -> CellId {
+        self.id
+    }
+
+    fn send<'a>(&'a mut self, _line: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn poll_output(&mut self, _cx: &mut Context<'_>) -> Poll<Output> {
+        Poll::Pending
+    }
+
+    fn usage(&self) -> CellUsage {
+        CellUsage::default()
+    }
+
+    fn uses_left(&self) -> u32 {
+        self.uses_left
+    }
+
+    fn reset(&mut self) -> BoxFuture<'_, bool> {
+        self.uses_left -= 1;
+        Box::pin(std::future::ready(self.resets_well))
+    }
+
+    fn kill(&mut self) {}
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(std::future::ready(Autopsy { end: End::Killed, usage: CellUsage::default() }))
+    }
+}
+
+struct Maker {
+    report: TemplateReport,
+    made: AtomicU64,
+    uses: u32,
+    resets_well: bool,
+}
+
+impl Template for Maker {
+    fn report(&self) -> &TemplateReport {
+        &self.report
+    }
+
+    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+        let id = CellId::new(1 + self.made.fetch_add(1, Ordering::Relaxed));
+        let cell = Reusable { id, uses_left: self.uses - 1, resets_well: self.resets_well };
+        Box::pin(std::future::ready(Ok(Box::new(cell) as Box<dyn Cell>)))
+    }
+}
+
+struct NoEngine(Capabilities);
+
+impl Engine for NoEngine {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        _blueprint: &'a Blueprint,
+        _progress: &'a mut (dyn FnMut(Progress) + Send),
+    ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
+        unreachable!("the template is made by hand")
+    }
+}
+
+fn shelf(uses: u32, resets_well: bool) -> Arc<Shelf> {
+    let capabilities = Capabilities { protections: Vec::new(), egress_policy: false, obstacles: Vec::new() };
+    let template = Maker { report: TemplateReport::default(), made: AtomicU64::new(0), uses, resets_well };
+    let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
+    let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };
+    let engine = Arc::new(NoEngine(capabilities));
+    Shelf::open(engine, Blueprint { config, tools: Vec::new() }, Arc::new(template), options)
+}
+
+/// The cells that so many uses in a row get, each given back with or without a good word.
+async fn cells_of(shelf: &Arc<Shelf>, uses: usize, vouched: bool) -> Vec<u64> {
+    let mut ids = Vec::new();
+    for _ in 0..uses {
+        let mut lease =
+            tokio::time::timeout(Duration::from_secs(60), shelf.checkout()).await.expect("hangs").unwrap();
+        ids.push(lease.id().get());
+        if vouched {
+            lease.vouch();
+        }
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_cell_is_used_as_often_as_it_may_be_and_then_retired() {
+    assert_eq!(cells_of(&shelf(3, true), 7, true).await, [1, 1, 1, 2, 2, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_cell_nobody_vouches_for_is_not_used_again() {
+    assert_eq!(cells_of(&shelf(50, true), 3, false).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_cell_in_doubt_after_its_reset_is_not_used_again() {
+    assert_eq!(cells_of(&shelf(50, false), 3, true).await, [1, 2, 3]);
+}

@@ -1,0 +1,148 @@
+//! Descriptors: closing, moving, receiving; and the loopback interface, which takes one.
+
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::ptr::null_mut;
+
+use super::{check, check_long, syscall};
+
+unsafe extern "C" {
+    fn ioctl(fd: c_int, request: c_ulong, ...) -> c_int;
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
+    fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
+    fn recvmsg(fd: c_int, message: *mut MessageHeader, flags: c_int) -> isize;
+}
+
+const SYS_CLOSE_RANGE: i64 = 436;
+
+/// A file over a descriptor that somebody else owns and keeps open.
+pub(crate) fn borrow_file(fd: RawFd) -> ManuallyDrop<File> {
+    // SAFETY: `ManuallyDrop` leaves closing to the owner; a number that means nothing gives errors, not harm.
+    ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(crate) fn raise_loopback() -> io::Result<()> {
+    const AF_INET: c_int = 2;
+    const SOCK_DGRAM_CLOEXEC: c_int = 2 | 0o2_000_000;
+    const SIOCSIFFLAGS: c_ulong = 0x8914;
+    const UP_RUNNING: u16 = 0x1 | 0x40;
+    #[repr(C)]
+    struct InterfaceRequest {
+        name: [u8; 16],
+        flags: u16,
+        rest: [u8; 22],
+    }
+    let mut request = InterfaceRequest { name: [0; 16], flags: UP_RUNNING, rest: [0; 22] };
+    request.name[..2].copy_from_slice(b"lo");
+    // SAFETY: the descriptor is new and owned here; `request` has the layout of `struct ifreq` and outlives the call.
+    unsafe {
+        let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0))?);
+        check(ioctl(std::os::fd::AsRawFd::as_raw_fd(&fd), SIOCSIFFLAGS, &raw const request)).map(drop)
+    }
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
+    // SAFETY: takes no pointers. Owners of those descriptors are in the parent's copy of this memory or never run again.
+    check_long(unsafe { syscall(SYS_CLOSE_RANGE, first as c_uint, c_uint::MAX, 0u32) }).map(drop)
+}
+
+/// Closes the descriptors from `first` to `last`.
+pub(crate) fn close_between(first: RawFd, last: RawFd) -> io::Result<()> {
+    // SAFETY: as in `close_from`.
+    check_long(unsafe { syscall(SYS_CLOSE_RANGE, first as c_uint, last as c_uint, 0u32) }).map(drop)
+}
+
+/// Makes `new` mean what `old` means, and survive `execve`.
+pub(crate) fn duplicate_onto(old: RawFd, new: RawFd) -> io::Result<()> {
+    if old == new {
+        return keep_on_exec(old);
+    }
+    // SAFETY: takes no pointers.
+    check(unsafe { dup3(old, new, 0) }).map(drop)
+}
+
+/// A copy of a descriptor with a number of at least `least`, closed on `execve`.
+pub(crate) fn duplicate_above(fd: RawFd, least: RawFd) -> io::Result<RawFd> {
+    const F_DUPFD_CLOEXEC: c_int = 1030;
+    // SAFETY: takes no pointers.
+    check(unsafe { fcntl(fd, F_DUPFD_CLOEXEC, least) })
+}
+
+/// Clears the close-on-exec flag.
+pub(crate) fn keep_on_exec(fd: RawFd) -> io::Result<()> {
+    const F_SETFD: c_int = 2;
+    // SAFETY: takes no pointers.
+    check(unsafe { fcntl(fd, F_SETFD, 0) }).map(drop)
+}
+
+/// Sets the close-on-exec flag.
+pub(crate) fn close_on_exec(fd: RawFd) -> io::Result<()> {
+    const F_SETFD: c_int = 2;
+    const FD_CLOEXEC: c_int = 1;
+    // SAFETY: takes no pointers.
+    check(unsafe { fcntl(fd, F_SETFD, FD_CLOEXEC) }).map(drop)
+}
+
+#[repr(C)]
+struct IoVector {
+    base: *mut c_void,
+    len: usize,
+}
+
+#[repr(C)]
+struct MessageHeader {
+    name: *mut c_void,
+    name_len: c_uint,
+    vectors: *mut IoVector,
+    vector_count: usize,
+    control: *mut c_void,
+    control_len: usize,
+    flags: c_int,
+}
+
+/// Receives one message with the descriptors that came along.
+pub(crate) fn receive_with_descriptors(
+    socket: RawFd,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    const MSG_CMSG_CLOEXEC: c_int = 0x4000_0000;
+    const SOL_SOCKET: i32 = 1;
+    const SCM_RIGHTS: i32 = 1;
+    const HEADER: usize = 16;
+    let mut control = [0u64; 32];
+    let mut vector = IoVector { base: buffer.as_mut_ptr().cast(), len: buffer.len() };
+    let mut message = MessageHeader {
+        name: null_mut(),
+        name_len: 0,
+        vectors: &raw mut vector,
+        vector_count: 1,
+        control: control.as_mut_ptr().cast(),
+        control_len: size_of_val(&control),
+        flags: 0,
+    };
+    // SAFETY: the header points to buffers of the stated lengths that outlive the call.
+    let read = unsafe { recvmsg(socket, &raw mut message, MSG_CMSG_CLOEXEC) };
+    if read < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut descriptors = Vec::new();
+    if message.control_len >= HEADER {
+        let bytes: Vec<u8> =
+            control.iter().flat_map(|word| word.to_ne_bytes()).take(message.control_len).collect();
+        let word = |at: usize| i32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let length = usize::from_ne_bytes(bytes[..8].try_into().expect("eight bytes")).min(bytes.len());
+        if word(8) == SOL_SOCKET && word(12) == SCM_RIGHTS {
+            for at in (HEADER..length).step_by(4) {
+                // SAFETY: the kernel has just installed this descriptor for us.
+                descriptors.push(unsafe { OwnedFd::from_raw_fd(word(at)) });
+            }
+        }
+    }
+    Ok((read as usize, descriptors))
+}

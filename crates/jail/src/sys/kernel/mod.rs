@@ -1,0 +1,60 @@
+//! The kernel, as far as the jail needs it: one safe function per call, each returning `io::Result`.
+//!
+//! This folder is compiled twice: into the `belljar-jail` crate, and into the small library that the zygote loads (`cell/`), which is
+//! built by `rustc` alone and therefore has no crates at hand. That is why the declarations are written out here rather
+//! than taken from `libc` or `rustix`.
+
+mod context;
+mod descriptors;
+mod landlock;
+mod mounts;
+mod process;
+mod rights;
+
+use std::ffi::{CString, c_int, c_long};
+use std::io;
+
+pub(crate) use context::*;
+pub(crate) use descriptors::*;
+pub(crate) use landlock::*;
+pub(crate) use mounts::*;
+pub(crate) use process::*;
+pub(crate) use rights::*;
+
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+#[cfg(target_arch = "x86_64")]
+mod number {
+    pub(super) const CLONE: i64 = 56;
+    pub(super) const SETGROUPS: i64 = 116;
+    pub(super) const SETRESUID: i64 = 117;
+    pub(super) const SETRESGID: i64 = 119;
+    pub(super) const CAPSET: i64 = 126;
+    pub(super) const PIVOT_ROOT: i64 = 155;
+    pub(super) const EXECVEAT: i64 = 322;
+}
+
+#[cfg(target_arch = "aarch64")]
+mod number {
+    pub(super) const CLONE: i64 = 220;
+    pub(super) const SETGROUPS: i64 = 159;
+    pub(super) const SETRESUID: i64 = 147;
+    pub(super) const SETRESGID: i64 = 149;
+    pub(super) const CAPSET: i64 = 91;
+    pub(super) const PIVOT_ROOT: i64 = 41;
+    pub(super) const EXECVEAT: i64 = 281;
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_long(result: c_long) -> io::Result<c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn c(text: &str) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a path holds a NUL byte"))
+}

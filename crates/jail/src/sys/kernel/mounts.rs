@@ -1,0 +1,101 @@
+//! What a process sees of the file system, and what it calls the machine.
+
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::ptr::null;
+
+use super::{c, check, check_long, number, syscall};
+
+unsafe extern "C" {
+    fn mount(
+        source: *const c_char,
+        target: *const c_char,
+        kind: *const c_char,
+        flags: c_ulong,
+        data: *const c_void,
+    ) -> c_int;
+    fn umount2(target: *const c_char, flags: c_int) -> c_int;
+    fn sethostname(name: *const c_char, len: usize) -> c_int;
+    fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    fn fchdir(fd: c_int) -> c_int;
+}
+
+const SYS_MOUNT_SETATTR: i64 = 442;
+
+pub(crate) const MS_NOSUID: u64 = 2;
+pub(crate) const MS_NODEV: u64 = 4;
+pub(crate) const MS_NOEXEC: u64 = 8;
+pub(crate) const MS_BIND: u64 = 0x1000;
+pub(crate) const MS_REC: u64 = 0x4000;
+pub(crate) const MS_PRIVATE: u64 = 0x4_0000;
+
+pub(crate) const MOUNT_ATTR_RDONLY: u64 = 1;
+pub(crate) const MOUNT_ATTR_NOSUID: u64 = 2;
+pub(crate) const MOUNT_ATTR_NODEV: u64 = 4;
+pub(crate) const MOUNT_ATTR_NOEXEC: u64 = 8;
+
+/// `mount(2)`; an empty `data` stands for none.
+pub(crate) fn mount_at(source: &str, target: &str, kind: &str, flags: u64, data: &str) -> io::Result<()> {
+    let (source, target, kind, data) = (c(source)?, c(target)?, c(kind)?, c(data)?);
+    let data = if data.is_empty() { null() } else { data.as_ptr().cast::<c_void>() };
+    // SAFETY: every pointer is a NUL-terminated string that outlives the call, or null where that is allowed.
+    check(unsafe { mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data) }).map(drop)
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// `mount_setattr(2)`: adds attributes, to everything mounted below too when asked.
+pub(crate) fn add_mount_attributes(target: &str, attributes: u64, recursive: bool) -> io::Result<()> {
+    const AT_FDCWD: c_int = -100;
+    const AT_RECURSIVE: c_uint = 0x8000;
+    let target = c(target)?;
+    let attr = MountAttr { set: attributes, ..MountAttr::default() };
+    let flags = if recursive { AT_RECURSIVE } else { 0 };
+    // SAFETY: the pointers outlive the call and the size is that of the structure passed.
+    check_long(unsafe {
+        syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
+    })
+    .map(drop)
+}
+
+/// Makes the current directory the root of this mount namespace and forgets the old root altogether.
+pub(crate) fn pivot_here() -> io::Result<()> {
+    const MNT_DETACH: c_int = 2;
+    let here = c".";
+    // SAFETY: both pointers are NUL-terminated strings that outlive the calls.
+    check_long(unsafe { syscall(number::PIVOT_ROOT, here.as_ptr(), here.as_ptr()) })?;
+    // SAFETY: as above. The old root is now stacked on top of the new one; this takes it off.
+    check(unsafe { umount2(here.as_ptr(), MNT_DETACH) }).map(drop)
+}
+
+/// Opens a path only as a place, following no rights of its own.
+pub(crate) fn open_place(path: &str) -> io::Result<OwnedFd> {
+    const O_PATH: c_int = 0o10_000_000;
+    const O_CLOEXEC: c_int = 0o2_000_000;
+    let path = c(path)?;
+    // SAFETY: a NUL-terminated string that outlives the call; the result is a descriptor only we know.
+    unsafe {
+        let fd = check(open(path.as_ptr(), O_PATH | O_CLOEXEC))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// `fchdir(2)`.
+pub(crate) fn enter_place(fd: RawFd) -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    check(unsafe { fchdir(fd) }).map(drop)
+}
+
+/// Names this machine to the processes in its UTS namespace.
+pub(crate) fn name_host(name: &str) -> io::Result<()> {
+    // SAFETY: pointer and length belong together.
+    check(unsafe { sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+}

@@ -1,0 +1,119 @@
+//! What a process may still do: ids, capabilities, limits, filters.
+
+use std::ffi::{c_int, c_uint, c_ulong};
+use std::io;
+use std::ptr::null;
+
+use super::{check, check_long, number, syscall};
+
+unsafe extern "C" {
+    fn prctl(option: c_int, ...) -> c_int;
+    fn setrlimit(resource: c_int, limit: *const [u64; 2]) -> c_int;
+    fn geteuid() -> c_uint;
+    fn getegid() -> c_uint;
+}
+
+const PR_SET_SECCOMP: c_int = 22;
+const PR_CAPBSET_DROP: c_int = 24;
+const PR_SET_NO_NEW_PRIVS: c_int = 38;
+const PR_CAP_AMBIENT: c_int = 47;
+
+pub(crate) const RLIMIT_DATA: u32 = 2;
+pub(crate) const RLIMIT_CORE: u32 = 4;
+pub(crate) const RLIMIT_NPROC: u32 = 6;
+pub(crate) const RLIMIT_NOFILE: u32 = 7;
+pub(crate) const RLIMIT_MSGQUEUE: u32 = 12;
+
+pub(crate) const CAP_SETGID: u32 = 6;
+pub(crate) const CAP_SETUID: u32 = 7;
+const CAP_LAST_KNOWN: u32 = 63;
+
+/// Sets both the soft and the hard limit.
+pub(crate) fn limit(resource: u32, value: u64) -> io::Result<()> {
+    // SAFETY: the array has the layout of `struct rlimit` on 64-bit Linux and outlives the call.
+    check(unsafe { setrlimit(resource as c_int, &raw const *&[value, value]) }).map(drop)
+}
+
+/// The ids this process acts under.
+pub(crate) fn effective_ids() -> (u32, u32) {
+    // SAFETY: neither takes anything or can fail.
+    unsafe { (geteuid(), getegid()) }
+}
+
+/// `setresuid(2)` and `setresgid(2)` on this thread; `None` leaves an id alone.
+pub(crate) fn take_ids(real_and_effective: u32, saved: Option<u32>) -> io::Result<()> {
+    let saved = saved.map_or(-1, i64::from);
+    let id = i64::from(real_and_effective);
+    // SAFETY: neither takes pointers. The group goes first: after the user changed there might be no right left to.
+    unsafe {
+        check_long(syscall(number::SETRESGID, id, id, saved))?;
+        check_long(syscall(number::SETRESUID, id, id, saved))?;
+    }
+    Ok(())
+}
+
+/// Goes back to the ids kept as saved ones, user first because the right to change groups hangs on it.
+pub(crate) fn restore_ids(id: u32) -> io::Result<()> {
+    let id = i64::from(id);
+    // SAFETY: neither takes pointers.
+    unsafe {
+        check_long(syscall(number::SETRESUID, id, id, id))?;
+        check_long(syscall(number::SETRESGID, id, id, id))?;
+    }
+    Ok(())
+}
+
+/// Forgets every supplementary group.
+pub(crate) fn drop_groups() -> io::Result<()> {
+    // SAFETY: a count of zero means that the pointer is not read.
+    check_long(unsafe { syscall(number::SETGROUPS, 0i64, null::<c_uint>()) }).map(drop)
+}
+
+/// Gives up every capability that is not in `keep`, for this process and for all it will ever become.
+pub(crate) fn keep_only_capabilities(keep: &[u32]) -> io::Result<()> {
+    const EINVAL: i32 = 22;
+    const PR_CAP_AMBIENT_CLEAR_ALL: c_ulong = 4;
+    for capability in (0..=CAP_LAST_KNOWN).filter(|capability| !keep.contains(capability)) {
+        // SAFETY: takes no pointers.
+        match check(unsafe { prctl(PR_CAPBSET_DROP, c_ulong::from(capability), 0, 0, 0) }) {
+            // Past the last capability this kernel knows.
+            Err(error) if error.raw_os_error() == Some(EINVAL) => break,
+            other => other?,
+        };
+    }
+    // SAFETY: takes no pointers.
+    check(unsafe { prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) })?;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: c_int,
+    }
+    let header = Header { version: 0x2008_0522, pid: 0 };
+    let mut sets = [[0u32; 3]; 2];
+    for &capability in keep {
+        let (word, bit) = ((capability / 32) as usize, 1 << (capability % 32));
+        sets[word][0] |= bit;
+        sets[word][1] |= bit;
+    }
+    // SAFETY: version 3 of the call takes two sets of three words; both structures outlive it.
+    check_long(unsafe { syscall(number::CAPSET, &raw const header, sets.as_ptr()) }).map(drop)
+}
+
+/// After this, no `execve` grants anything.
+pub(crate) fn forbid_new_privileges() -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    check(unsafe { prctl(PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0) }).map(drop)
+}
+
+/// Installs a seccomp program: `struct sock_filter`s in the kernel's own layout, 8 bytes each.
+pub(crate) fn install_filter(program: &[u8]) -> io::Result<()> {
+    const SECCOMP_MODE_FILTER: c_ulong = 2;
+    #[repr(C)]
+    struct Program {
+        len: u16,
+        filter: *const u8,
+    }
+    let header = Program { len: (program.len() / 8) as u16, filter: program.as_ptr() };
+    // SAFETY: the kernel copies `len` instructions of 8 bytes from a slice that is that long and outlives the call.
+    check(unsafe { prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &raw const header, 0, 0) }).map(drop)
+}
