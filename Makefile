@@ -25,7 +25,7 @@ lint: ## clippy, warnings denied
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 deny: ## licences, advisories and duplicates of dependencies
-	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline check bans licenses sources; \
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \
 	else echo "cargo-deny: skipped (not installed; cargo install cargo-deny)"; fi
 
 bench: build ## figures of this machine
