@@ -27,11 +27,6 @@ impl Lines {
         Self { buffer: Vec::new(), start: 0, scanned: 0, limit }
     }
 
-    /// Changes the limit for what comes from now on.
-    pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     /// Takes in what was read.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {

@@ -83,14 +83,6 @@ impl NativeEngine {
         self.resources.reaper.wait_until_idle();
     }
 
-    /// Which interpreter a config would get.
-    pub fn interpreter(
-        &self,
-        config: &belljar_core::config::SandboxConfig,
-    ) -> Result<Interpreter, EngineError> {
-        Ok(python::find(config.python_version.as_ref(), &self.options.search)?)
-    }
-
     /// Refuses what cannot be enforced here, before anything is started.
     fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
         let config = &blueprint.config;

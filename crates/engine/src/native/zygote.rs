@@ -61,8 +61,8 @@ impl Zygote {
         };
         let greeting = tokio::time::timeout(READY_WITHIN, receive(&control)).await;
         let message = match greeting {
-            Err(_) => return Err(zygote.gone("it was not ready within 120 s")),
-            Ok(Err(_)) => return Err(zygote.gone("")),
+            Err(_) => return Err(zygote.gone("it was not ready within 120 s").await),
+            Ok(Err(_)) => return Err(zygote.gone("").await),
             Ok(Ok((message, _))) => message,
         };
         let greeting: Greeting = serde_json::from_slice(&message)
@@ -88,16 +88,18 @@ impl Zygote {
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<OwnedFd, EngineError> {
         let control = self.control.lock().await;
-        let control = control.as_ref().ok_or_else(|| self.gone(""))?;
+        let Some(control) = control.as_ref() else { return Err(self.gone("").await) };
         let message = format!("spawn {number} {host_id}");
-        control
+        let asked = control
             .async_io(Interest::WRITABLE, |socket| {
                 belljar_jail::send(socket, message.as_bytes(), descriptors)
             })
-            .await
-            .map_err(|_| self.gone(""))?;
+            .await;
+        if asked.is_err() {
+            return Err(self.gone("").await);
+        }
         loop {
-            let (answer, handle) = receive(control).await.map_err(|_| self.gone(""))?;
+            let Ok((answer, handle)) = receive(control).await else { return Err(self.gone("").await) };
             let answer = String::from_utf8_lossy(&answer);
             let mut words = answer.splitn(3, ' ');
             let (verb, about, rest) = (words.next(), words.next(), words.next().unwrap_or_default());
@@ -112,8 +114,8 @@ impl Zygote {
         }
     }
 
-    fn gone(&self, why: &str) -> EngineError {
-        let mut stderr = self.last_words.text();
+    async fn gone(&self, why: &str) -> EngineError {
+        let mut stderr = self.last_words.text().await;
         if !why.is_empty() {
             stderr = format!("{why}\n{stderr}");
         }
@@ -157,16 +159,24 @@ async fn receive(control: &AsyncFd<OwnedFd>) -> io::Result<(Vec<u8>, Option<Owne
 }
 
 /// The end of a zygote's standard error, for when it dies.
-struct LastWords(Arc<Mutex<VecDeque<String>>>);
+struct LastWords {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    /// Closed by the listener when it has heard everything.
+    heard: tokio::sync::watch::Receiver<()>,
+}
 
 impl LastWords {
     const LINES: usize = 20;
+    /// A zygote that is gone has closed its end; one that hangs has not.
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     fn listen(stderr: Option<ChildStderr>) -> Self {
         let lines = Arc::new(Mutex::new(VecDeque::new()));
+        let (listening, heard) = tokio::sync::watch::channel(());
         if let Some(stderr) = stderr {
             let kept = Arc::clone(&lines);
             let listen = move || {
+                let _until_the_end = listening;
                 for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                     tracing::debug!(target: "zygote", "{line}");
                     let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -179,11 +189,14 @@ impl LastWords {
             // Ends with the zygote, which alone holds the other end.
             let _ = thread::Builder::new().name("belljar-stderr".into()).spawn(listen);
         }
-        Self(lines)
+        Self { lines, heard }
     }
 
-    fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    async fn text(&self) -> String {
+        let mut heard = self.heard.clone();
+        // An error is the end: the other side is gone.
+        let _ = tokio::time::timeout(Self::PATIENCE, heard.changed()).await;
+        let lines = self.lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         lines.iter().cloned().collect::<Vec<_>>().join("\n")
     }
 }

@@ -80,6 +80,7 @@ pub struct Shelf {
     stirred: Arc<Stirred>,
     /// Rung when a cell was made, or could not be.
     changed: Notify,
+    reviving: tokio::sync::Mutex<()>,
     me: Weak<Self>,
 }
 
@@ -139,6 +140,7 @@ impl Shelf {
             options,
             stirred: Arc::default(),
             changed: Notify::new(),
+            reviving: tokio::sync::Mutex::new(()),
             me: me.clone(),
         });
         tokio::spawn(watch_idle(Arc::downgrade(&shelf), Arc::clone(&shelf.stirred)));
@@ -327,15 +329,23 @@ impl Shelf {
         let Some(me) = self.me.upgrade() else { return };
         let template = state.template.clone();
         tokio::spawn(async move {
-            let made = match template {
-                Some(template) => template.spawn().await,
-                None => Err(EngineError::ZygoteGone { name: me.name.clone(), stderr: String::new() }),
-            };
-            match made {
+            match me.make_one(template).await {
                 Ok(cell) => me.made(cell),
                 Err(error) => me.making_failed(error).await,
             }
         });
+    }
+
+    /// One cell, from the template or, when its zygote is gone, from the one that takes its place. Whoever waits need not know.
+    async fn make_one(&self, template: Option<Arc<dyn Template>>) -> Result<Box<dyn Cell>, EngineError> {
+        let closed = || EngineError::ZygoteGone { name: self.name.clone(), stderr: String::new() };
+        let template = template.ok_or_else(closed)?;
+        match template.spawn().await {
+            Err(EngineError::ZygoteGone { .. }) => {
+                self.revive(&template).await?.ok_or_else(closed)?.spawn().await
+            }
+            made => made,
+        }
     }
 
     fn made(&self, cell: Box<dyn Cell>) {
@@ -368,48 +378,37 @@ impl Shelf {
         stock
     }
 
-    /// Tells one caller, brings the zygote back if it is gone, and tries again after a while.
+    /// Tells one caller, and tries again to fill the stock after a while.
     async fn making_failed(&self, error: EngineError) {
-        let zygote_is_gone = matches!(error, EngineError::ZygoteGone { .. });
         let pause = {
             let mut state = self.lock();
             tracing::warn!(sandbox = %self.name, %error, "a cell could not be made");
             state.counted.failed += 1;
             state.failures_in_a_row += 1;
             state.last_failure = Some(Arc::new(error));
-            let doubled = BACK_OFF.saturating_mul(1 << state.failures_in_a_row.min(10));
-            if state.slots.making() > 1 && zygote_is_gone {
-                // The others will fail for the same reason; the last of them brings the zygote back.
-                let actions = state.slots.making_failed();
-                self.obey(&mut state, actions, None);
-                return;
-            }
-            doubled.min(LONGEST_BACK_OFF)
+            BACK_OFF.saturating_mul(1 << state.failures_in_a_row.min(10)).min(LONGEST_BACK_OFF)
         };
-        if zygote_is_gone {
-            self.revive().await;
-        }
         self.change(Slots::making_failed);
         self.changed.notify_waiters();
         tokio::time::sleep(pause).await;
         self.change(Slots::resume_stock);
     }
 
-    /// A new zygote for the old one's place. Failing that, the reason is what callers are told.
-    async fn revive(&self) {
-        match self.engine.prepare(&self.blueprint, &mut |_| {}).await {
-            Ok(template) => {
-                let mut state = self.lock();
-                if state.template.is_some() {
-                    state.template = Some(template);
-                    state.counted.revived += 1;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(sandbox = %self.name, %error, "the zygote could not be brought back");
-                self.lock().last_failure = Some(Arc::new(error));
-            }
+    /// The template in the place of one whose zygote is gone: made now, or by somebody who found out before; `None` when the shelf is closed.
+    async fn revive(&self, dead: &Arc<dyn Template>) -> Result<Option<Arc<dyn Template>>, EngineError> {
+        let _one_at_a_time = self.reviving.lock().await;
+        let present = self.lock().template.clone();
+        if !present.as_ref().is_some_and(|present| Arc::ptr_eq(present, dead)) {
+            return Ok(present);
         }
+        let template = self.engine.prepare(&self.blueprint, &mut |_| {}).await?;
+        let mut state = self.lock();
+        if state.template.is_none() {
+            return Ok(None);
+        }
+        state.template = Some(Arc::clone(&template));
+        state.counted.revived += 1;
+        Ok(Some(template))
     }
 
     fn bury_the_idle_dead(&self) {

@@ -92,13 +92,6 @@ impl CellCgroup {
         }
     }
 
-    /// Whether a process is still in it.
-    pub fn is_populated(&self) -> bool {
-        self.directories.iter().any(|path| {
-            fs::read_to_string(path.join("cgroup.procs")).is_ok_and(|pids| !pids.trim().is_empty())
-        })
-    }
-
     /// Removes it. `WouldBlock` while a process is still in it.
     pub fn remove(&mut self) -> io::Result<()> {
         self.join.clear();

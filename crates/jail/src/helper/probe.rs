@@ -79,15 +79,8 @@ fn private_root() -> io::Result<()> {
     in_a_process_of_its_own(|| {
         let entries =
             [RootEntry::Device { path: "/dev/null".into() }, RootEntry::Proc { path: "/proc".into() }];
-        root::build_and_enter(&entries).map_err(|failed| with_context(&failed.error, &failed.step))
+        root::build_and_enter(&entries).map_err(|failed| failed.error)
     })
-}
-
-/// Keeps the number, so that the reason can be told from it, unless there is none.
-fn with_context(error: &io::Error, step: &str) -> io::Error {
-    error
-        .raw_os_error()
-        .map_or_else(|| io::Error::other(format!("{step}: {error}")), io::Error::from_raw_os_error)
 }
 
 fn in_a_process_of_its_own(trial: fn() -> io::Result<()>) -> io::Result<()> {

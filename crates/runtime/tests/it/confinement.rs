@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use belljar_core::config::Protection;
 use belljar_runtime::{FileResource, NetworkPolicy, SandboxConfig};
 
 use crate::support::{config, data, has, run, runtime, sandbox_with};
@@ -147,6 +148,23 @@ async fn a_policy_that_cannot_be_enforced_is_refused() {
         .err()
         .expect("it cannot be enforced");
     assert!(error.to_string().contains("allowed_hosts"), "{error}");
+}
+
+#[tokio::test]
+async fn a_required_protection_is_there_or_the_config_is_refused_by_its_name() {
+    let Some(runtime) = runtime() else { return };
+    for protection in Protection::ALL {
+        let name = protection.name();
+        let known = runtime.capabilities().protections.iter().any(|known| known.name == name);
+        assert!(known, "{name} can be required, but nobody looks whether it is there");
+        let made = runtime.sandbox(SandboxConfig { require: vec![protection], ..config() }).await;
+        match made {
+            Ok(_) => assert!(runtime.capabilities().has(name), "{name} is missing and was not asked for"),
+            Err(error) => {
+                assert!(!runtime.capabilities().has(name) && error.to_string().contains(name), "{error}")
+            }
+        }
+    }
 }
 
 #[tokio::test]
