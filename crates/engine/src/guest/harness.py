@@ -12,10 +12,32 @@ the host and carry no meaning. Every frame carries the seal the host sent with t
 Nothing here protects the host: the script shares this interpreter and may do to it what it likes. What protects the host was done to
 the process before this code got to see a request.
 
+A cell copies every page of the zygote that it writes to, and CPython writes to every object it looks at, so what costs here is not time but the
+number of objects touched. Hence the C functions below `json` and `signal` instead of the Python ones around them, and things made ahead of
+need: what is on the way of every run is as short as it can be.
+
 Standard library only; CPython 3.9 and later.
 """
 
-import array
+import os
+
+# What modules want done around a fork. Kept back until a process is a cell: threads and the logging module's locks need no repair after the
+# clone of a process that has one thread and holds none. See `_repair_after_clone`.
+_register_at_fork = os.register_at_fork
+_fork_hooks = []
+
+
+def _keep_fork_hook(**hooks):
+    if os.register_at_fork is _keep_fork_hook:
+        _fork_hooks.append(hooks)
+    else:
+        _register_at_fork(**hooks)
+
+
+os.register_at_fork = _keep_fork_hook
+
+import _signal
+import _thread
 import ast
 import asyncio
 import builtins
@@ -29,7 +51,6 @@ import io
 import json
 import linecache
 import math
-import os
 import re
 import signal
 import socket
@@ -48,7 +69,30 @@ TEMPLATE_FILE = "/run/belljar/template.json"
 MAX_MESSAGE = 64 * 1024
 MAX_TRACEBACK = 256 * 1024
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().scan_once
+_quote = json.encoder.encode_basestring
+
+
+def _make_encoder():
+    slow = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if json.encoder.c_make_encoder is None:
+        return slow.iterencode
+    fast = json.encoder.c_make_encoder({}, slow.default, _quote, None, ":", ",", False, False, False)
+    return lambda value: fast(value, 0)
+
+
+_pieces = _make_encoder()
+
+
+def _encode(value):
+    """Compact JSON text."""
+    global _pieces
+    try:
+        return "".join(_pieces(value))
+    except BaseException:
+        # It remembers where it was, and would see a cycle there next time.
+        _pieces = _make_encoder()
+        raise
 
 
 class Counted(io.FileIO):
@@ -159,7 +203,7 @@ class Channel:
                 return None
             chunks.append(chunk)
         line, _, self._buffer = b"".join(chunks).partition(b"\n")
-        return json.loads(line)
+        return _decode(line.decode("utf-8"), 0)[0]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -230,9 +274,9 @@ def _shorten(text, limit):
 def _text(text):
     """A JSON string in UTF-8, whatever a script put into it."""
     try:
-        return _encode(text).encode("utf-8")
+        return _quote(text).encode("utf-8")
     except UnicodeEncodeError:
-        return _encode(text.encode("utf-8", "backslashreplace").decode("utf-8")).encode("utf-8")
+        return _quote(text.encode("utf-8", "backslashreplace").decode("utf-8")).encode("utf-8")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -249,8 +293,7 @@ class Execution:
     def __init__(self, channel, request):
         self._channel = channel
         self._owner = os.getpid()
-        stamp = '"execution_id":%s,"seal":%s' % (_encode(request["execution_id"]), _encode(request["seal"]))
-        self._stamp = stamp.encode("utf-8")
+        self._stamp = b'"execution_id":%s,"seal":%s' % (_text(request["execution_id"]), _text(request["seal"]))
         self._most = request["max_output_bytes"]
         self._stdout_before, self._stderr_before = _stdout_count.written, _stderr_count.written
         self._lock = threading.Lock()
@@ -311,29 +354,33 @@ class Alarm:
             raise ScriptTimeout()
 
     def __enter__(self):
-        signal.signal(signal.SIGALRM, self._ring)
+        # Not `signal.signal`, which turns numbers into enumerations and back.
+        _signal.signal(_signal.SIGALRM, self._ring)
         self._armed = True
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        _signal.setitimer(_signal.ITIMER_REAL, self._seconds)
 
     def __exit__(self, *_):
         # Disarmed first: a signal already on its way then finds nothing to do.
         self._armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
 
 
 class Scripts:
     """Runs scripts, with fresh globals each time or with those of a session."""
 
-    def __init__(self):
+    def __init__(self, module=None):
         self._session = None
         self._steps = 0
+        # Made ahead of the first run, which is the only one most cells see.
+        self._prepared = module
 
     def execute(self, channel, request):
         global _execution
         _execution = execution = Execution(channel, request)
         owner = os.getpid()
         try:
-            os.environ.update(request.get("secrets") or {})
+            if request.get("secrets"):
+                os.environ.update(request["secrets"])
             missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
             if missing:
                 execution.error(f"Missing required environment variables: {missing}")
@@ -357,7 +404,7 @@ class Scripts:
             try:
                 with Alarm(timeout):
                     run_code(script, name, module.__dict__, echo=interactive)
-                    if not interactive:
+                    if not interactive and _thread._count():
                         _join_threads()
             except BaseException as error:
                 if os.getpid() != owner:
@@ -387,13 +434,18 @@ class Scripts:
     def _module(self, interactive):
         if interactive and self._session is not None:
             return self._session
-        # A real `__main__`, so that pickle, dataclasses and `if __name__ == "__main__"` find what they expect.
-        module = types.ModuleType("__main__")
-        module.__dict__.update(_base_globals)
+        module, self._prepared = self._prepared or _new_main(), None
         sys.modules["__main__"] = module
         if interactive:
             self._session = module
         return module
+
+
+def _new_main():
+    """A real `__main__`, so that pickle, dataclasses and `if __name__ == "__main__"` find what they expect."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(_base_globals)
+    return module
 
 
 def run_code(script, name, namespace, echo):
@@ -572,18 +624,54 @@ _warm_up_request = {
 WARM_UP = json.dumps(_warm_up_request).encode() + b"\n"
 
 
-def _warm_up():
+def _warm_up(module):
     """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
     global _execution
     main = sys.modules["__main__"]
     nowhere = os.open("/dev/null", os.O_WRONLY)
     channel = Channel(nowhere)
     channel._buffer = WARM_UP
-    Scripts().execute(channel, channel.receive())
+    Scripts(module).execute(channel, channel.receive())
     os.close(nowhere)
     linecache.cache.pop(SCRIPT_NAME, None)
     sys.modules["__main__"] = main
     _execution = None
+
+
+# Enough for the interpreter to have adapted its code to what runs in it, which it would else do anew in every cell.
+WARM_UPS = 20
+
+# Of these modules the hooks that repair locks and lists of threads: nothing of theirs is broken by cloning a process with one thread.
+_NEED_NO_REPAIR = ("threading", "logging", "concurrent.futures.thread")
+
+
+_repairs = []
+
+
+def _prepare_for_clone():
+    for hooks in _fork_hooks:
+        if any(getattr(hook, "__module__", "") in _NEED_NO_REPAIR for hook in hooks.values()):
+            continue
+        if "before" in hooks:
+            hooks["before"]()
+        if "after_in_child" in hooks:
+            _repairs.append(hooks["after_in_child"])
+    if "numpy" in sys.modules:
+        # Python's own generators are re-seeded by its fork hooks; numpy's global one is not.
+        _repairs.append(sys.modules["numpy"].random.seed)
+
+
+def _repair_after_clone():
+    """What `os.fork` would have done, as far as it matters; and from here on it does all of it, for the script's own forks."""
+    for repair in _repairs:
+        repair()
+    os.register_at_fork = _register_at_fork
+    for hooks in _fork_hooks:
+        _register_at_fork(**hooks)
+    _main_thread._native_id = _thread.get_native_id()
+
+
+_main_thread = threading.main_thread()
 
 
 def zygote():
@@ -605,7 +693,9 @@ def zygote():
     template.load_tools()
     template.preload(settings["preload"], settings["dependencies"])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _warm_up()
+    for _ in range(WARM_UPS):
+        _warm_up(_new_main())
+    spare, main = _new_main(), _new_main()
     gc.collect()
     gc.freeze()
     report = {
@@ -616,39 +706,22 @@ def zygote():
         "warnings": template.warnings,
     }
     control.send(json.dumps(report).encode())
-    while True:
-        message, ancillary, _, _ = control.recvmsg(256, socket.CMSG_SPACE(64 * 4))
-        if not message:
-            os._exit(0)  # The host is gone, and with this process go all cells.
-        descriptors = array.array("i")
-        for _level, _kind, data in ancillary:
-            descriptors.frombytes(data[: len(data) - len(data) % 4])
-        _verb, number, host_id = message.split()
-        try:
-            pid, handle = cells.spawn(int(host_id), *descriptors[:4], descriptors[4:].tobytes())
-        except OSError as error:
-            control.send(b"failed %s %s" % (number, str(error).encode()))
-            handle = None
-        else:
-            if pid == 0:
-                control.detach()
-                return cell(handle)
-            right = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))
-            control.sendmsg([b"spawned %s %d" % (number, pid)], [right])
-        for descriptor in (*descriptors, handle):
-            if descriptor is not None:
-                os.close(descriptor)
+    control.detach()
+    _prepare_for_clone()
+    # Returns in cells only.
+    cell(cells.serve(0), spare, main)
 
 
-def cell(descriptor):
+READY = b'{"type":"ready","protocol":%d}' % PROTOCOL
+
+
+def cell(descriptor, spare, main):
     """Serves the host until it hangs up. By now the process is confined."""
-    if "numpy" in sys.modules:
-        # Python's own generators are re-seeded by its fork hooks; numpy's global one is not.
-        sys.modules["numpy"].random.seed()
+    _repair_after_clone()
     os.chdir("/workspace")
-    channel, scripts = Channel(descriptor), Scripts()
-    _warm_up()
-    channel.send(_encode({"type": "ready", "protocol": PROTOCOL}).encode())
+    channel, scripts = Channel(descriptor), Scripts(main)
+    _warm_up(spare)
+    channel.send(READY)
     while True:
         request = channel.receive()
         if request is None:

@@ -18,12 +18,12 @@ use super::watch::watch;
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
 
-/// The host's ends of everything a cell is connected by.
-pub(super) struct CellEnds {
-    pub(super) channel: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    pub(super) status: OwnedFd,
+/// One side's ends of everything a cell is connected by.
+pub(super) struct CellEnds<E> {
+    pub(super) channel: E,
+    pub(super) stdout: E,
+    pub(super) stderr: E,
+    pub(super) status: E,
 }
 
 /// One cell. Its parts go to the reaper when it is dropped.
@@ -53,16 +53,16 @@ const READ_SIZE: usize = 64 * 1024;
 impl NativeCell {
     pub(super) fn new(
         id: CellId,
-        ends: CellEnds,
+        ends: CellEnds<AsyncFd<OwnedFd>>,
         process: OwnedFd,
         (cgroup, host_id): (CellCgroup, Option<LeasedId>),
         reaper: Reaper,
     ) -> io::Result<Self> {
         let parts = Parts {
-            channel: watch(ends.channel, Interest::READABLE | Interest::WRITABLE)?,
-            stdout: Some(watch(ends.stdout, Interest::READABLE)?),
-            stderr: Some(watch(ends.stderr, Interest::READABLE)?),
-            status: watch(ends.status, Interest::READABLE)?,
+            channel: ends.channel,
+            stdout: Some(ends.stdout),
+            stderr: Some(ends.stderr),
+            status: ends.status,
             process: watch(process, Interest::READABLE)?,
             cgroup,
             host_id,

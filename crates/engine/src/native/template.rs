@@ -9,9 +9,12 @@ use belljar_core::CellId;
 use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::cell::{CellEnds, NativeCell};
 use super::resources::Resources;
+use super::watch::watch;
 use super::zygote::Zygote;
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Template, TemplateReport};
@@ -57,7 +60,7 @@ impl NativeTemplate {
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
-        let spawned = self.connect(id, host_id.as_ref().map_or(0, |leased| leased.get()), &cgroup).await;
+        let spawned = self.connect(host_id.as_ref().map_or(0, |leased| leased.get()), &cgroup).await;
         let (ends, process) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -73,20 +76,29 @@ impl NativeTemplate {
     /// Makes the connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
-        id: CellId,
         host_id: u32,
         cgroup: &CellCgroup,
-    ) -> Result<(CellEnds, OwnedFd), EngineError> {
-        let (ends, theirs) = connections().map_err(EngineError::io("make a cell's connections"))?;
+    ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, OwnedFd), EngineError> {
+        let failed = || EngineError::io("make a cell's connections");
+        let (ours, theirs) = connections().map_err(failed())?;
         let mut descriptors =
             vec![theirs.channel.as_fd(), theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
-        let process = self.zygote.spawn(id.get(), host_id, &descriptors).await?;
+        self.zygote.ask(host_id, &descriptors).await?;
+        // From here on only the zygote and the cell hold them, so that their end is ours to see.
+        drop(theirs);
+        let ends = CellEnds {
+            channel: watch(ours.channel, Interest::READABLE | Interest::WRITABLE).map_err(failed())?,
+            stdout: watch(ours.stdout, Interest::READABLE).map_err(failed())?,
+            stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
+            status: watch(ours.status, Interest::READABLE).map_err(failed())?,
+        };
+        let process = self.zygote.birth(&ends.status).await?;
         Ok((ends, process))
     }
 }
 
-fn connections() -> io::Result<(CellEnds, CellEnds)> {
+fn connections() -> io::Result<(CellEnds<OwnedFd>, CellEnds<OwnedFd>)> {
     let socket = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
     let (channel, their_channel) = socket(SocketType::STREAM)?;
     let (status, their_status) = socket(SocketType::SEQPACKET)?;

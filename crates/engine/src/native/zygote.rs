@@ -21,7 +21,8 @@ use crate::EngineError;
 /// A zygote. Dropping it hangs up, and with the zygote go all its cells.
 pub(super) struct Zygote {
     name: String,
-    control: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    /// `None` only while being dropped.
+    control: Option<AsyncFd<OwnedFd>>,
     last_words: LastWords,
     helper: Mutex<Child>,
 }
@@ -53,13 +54,9 @@ impl Zygote {
         let last_words = LastWords::listen(helper.stderr.take());
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
-        let zygote = Self {
-            name: name.to_owned(),
-            control: tokio::sync::Mutex::new(None),
-            last_words,
-            helper: Mutex::new(helper),
-        };
-        let greeting = tokio::time::timeout(READY_WITHIN, receive(&control)).await;
+        let zygote =
+            Self { name: name.to_owned(), control: Some(control), last_words, helper: Mutex::new(helper) };
+        let greeting = tokio::time::timeout(READY_WITHIN, receive(zygote.control())).await;
         let message = match greeting {
             Err(_) => return Err(zygote.gone("it was not ready within 120 s").await),
             Ok(Err(_)) => return Err(zygote.gone("").await),
@@ -76,41 +73,37 @@ impl Zygote {
         }
         let ready = serde_json::from_slice(&message)
             .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
-        *zygote.control.lock().await = Some(control);
         Ok((zygote, ready))
     }
 
-    /// Asks for a cell made of these descriptors; a handle on its PID 1.
-    pub(super) async fn spawn(
-        &self,
-        number: u64,
-        host_id: u32,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<OwnedFd, EngineError> {
-        let control = self.control.lock().await;
-        let Some(control) = control.as_ref() else { return Err(self.gone("").await) };
-        let message = format!("spawn {number} {host_id}");
-        let asked = control
-            .async_io(Interest::WRITABLE, |socket| {
-                belljar_jail::send(socket, message.as_bytes(), descriptors)
-            })
+    fn control(&self) -> &AsyncFd<OwnedFd> {
+        self.control.as_ref().expect("only a dropped zygote has hung up")
+    }
+
+    /// Asks for a cell made of these descriptors, the fourth of which is the socket that [`Self::birth`] is told on. Cells are made in the
+    /// order in which they are asked for; nobody has to wait for one before asking for the next.
+    pub(super) async fn ask(&self, host_id: u32, descriptors: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+        let message = host_id.to_le_bytes();
+        let asked = self
+            .control()
+            .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors))
             .await;
-        if asked.is_err() {
-            return Err(self.gone("").await);
+        match asked {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.gone("").await),
         }
-        loop {
-            let Ok((answer, handle)) = receive(control).await else { return Err(self.gone("").await) };
-            let answer = String::from_utf8_lossy(&answer);
-            let mut words = answer.splitn(3, ' ');
-            let (verb, about, rest) = (words.next(), words.next(), words.next().unwrap_or_default());
-            if about.and_then(|text| text.parse().ok()) != Some(number) {
-                // Of a spawn whose caller gave up; that cell finds its channel closed and ends.
-                continue;
+    }
+
+    /// Waits for the cell that was asked for: a handle on its PID 1.
+    pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<OwnedFd, EngineError> {
+        match receive(status).await {
+            Ok((record, Some(handle))) if record == b"S" => Ok(handle),
+            Ok((record, _)) => {
+                let reason =
+                    String::from_utf8_lossy(record.strip_prefix(b"F").unwrap_or(&record)).into_owned();
+                Err(EngineError::Spawn { name: self.name.clone(), reason })
             }
-            return match (verb, handle) {
-                (Some("spawned"), Some(handle)) => Ok(handle),
-                _ => Err(EngineError::Spawn { name: self.name.clone(), reason: rest.to_owned() }),
-            };
+            Err(_) => Err(self.gone("").await),
         }
     }
 
@@ -126,17 +119,20 @@ impl Zygote {
 impl Drop for Zygote {
     fn drop(&mut self) {
         // Hanging up is what ends the jail; the wait only keeps the helper from staying a zombie, and is short.
-        *self.control.get_mut() = None;
+        self.control = None;
         let helper = self.helper.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         let _ = helper.wait();
     }
 }
 
+/// A greeting with the warnings of many tools is the longest.
+const LONGEST_MESSAGE: usize = 64 * 1024;
+
 /// One message with at most one descriptor.
 async fn receive(control: &AsyncFd<OwnedFd>) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     control
         .async_io(Interest::READABLE, |socket| {
-            let mut buffer = vec![0; 64 * 1024];
+            let mut buffer = vec![0; LONGEST_MESSAGE];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = recvmsg(

@@ -20,7 +20,7 @@ pub(crate) const CHANNEL: RawFd = 900;
 const SETUP_FAILED: i32 = 125;
 
 /// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
-pub(crate) struct CellParts {
+pub(crate) struct CellParts<'a> {
     /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
     pub(crate) host_id: Option<u32>,
     pub(crate) channel: RawFd,
@@ -30,7 +30,7 @@ pub(crate) struct CellParts {
     /// The program that PID 1 becomes; the same for all cells.
     pub(crate) init: RawFd,
     /// `tasks` or `cgroup.procs` files to write oneself into.
-    pub(crate) cgroups: Vec<RawFd>,
+    pub(crate) cgroups: &'a [RawFd],
 }
 
 /// A step that failed, and how.
@@ -56,7 +56,7 @@ pub(super) const NAMESPACES: u64 = kernel::CLONE_NEWUSER
     | kernel::CLONE_NEWCGROUP;
 
 /// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
-pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked> {
+pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Forked> {
     // The child may map exactly one id into its new user namespace without help: the one it was cloned under.
     if let Some(id) = parts.host_id {
         kernel::take_ids(id, None)?;
@@ -73,7 +73,7 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked
 }
 
 /// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
-pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts) {
+pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
     if let Err((step, error)) = confine(plan, outer_id).and_then(|()| split(plan, parts)) {
         report(parts.status, format!("F{step}: {error}").as_bytes());
@@ -136,14 +136,14 @@ fn enter_landlock(plan: &CellPlan) -> Step {
 }
 
 /// Forks PID 2 and returns in it; PID 1 goes on as a program of its own.
-fn split(plan: &CellPlan, parts: &CellParts) -> Step {
+fn split(plan: &CellPlan, parts: &CellParts<'_>) -> Step {
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
     kernel::default_signal(SIGCHLD);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
         Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts))),
         Forked::Child => {
-            for &cgroup in &parts.cgroups {
+            for &cgroup in parts.cgroups {
                 write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
             }
             take_descriptors(parts).step(|| "arrange descriptors".into())?;
@@ -173,7 +173,7 @@ fn limit(plan: &CellPlan) -> Step {
     Ok(())
 }
 
-fn take_descriptors(parts: &CellParts) -> io::Result<()> {
+fn take_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
     let nothing = File::open("/dev/null")?;
     kernel::duplicate_onto(nothing.as_raw_fd(), 0)?;
     kernel::duplicate_onto(parts.stdout, 1)?;
@@ -189,7 +189,7 @@ fn take_descriptors(parts: &CellParts) -> io::Result<()> {
 }
 
 /// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
-fn become_init(parts: &CellParts) -> io::Error {
+fn become_init(parts: &CellParts<'_>) -> io::Error {
     const STATUS: RawFd = 3;
     // No pipe of the guest's may be held open from here.
     let alone = (|| {
@@ -206,7 +206,7 @@ fn become_init(parts: &CellParts) -> io::Error {
 }
 
 /// Tells the host; there is nobody to tell when that fails.
-fn report(status: RawFd, record: &[u8]) {
+pub(super) fn report(status: RawFd, record: &[u8]) {
     let _ = write_all(status, record);
 }
 

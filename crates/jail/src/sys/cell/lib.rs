@@ -13,4 +13,5 @@ mod kernel;
 mod confine;
 mod plan;
 mod python;
+mod serve;
 mod spring;

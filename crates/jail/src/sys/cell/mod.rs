@@ -2,12 +2,13 @@
 
 use super::kernel;
 
+mod confine;
+mod plan;
 #[cfg_attr(
     not(belljar_cell_library),
     expect(dead_code, reason = "runs in the cell library; compiled here for the lints")
 )]
-mod confine;
-mod plan;
+mod serve;
 mod spring;
 
 pub use plan::CellPlan;

@@ -1,17 +1,15 @@
 //! The cell library's face towards CPython: a module `belljar_cell` with two functions.
 //!
 //! Written against the stable ABI by hand, because six declarations are all it takes and the library is built without crates.
-//! `configure(plan, init)` is called once; `spawn(id, channel, stdout, stderr, status, cgroups)` returns `(pid, pidfd)` in the
-//! zygote and `(0, channel)` in the new cell, by then confined.
+//! `configure(plan, init)` is called once; `serve(control)` makes cells until the host hangs up and returns in each of them, by then
+//! confined, with its channel.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::IntoRawFd;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use super::confine::{CHANNEL, CellParts, make_cell};
-use super::kernel::Forked;
 use super::plan::CellPlan;
+use super::serve;
 
 type Object = *mut c_void;
 
@@ -22,7 +20,6 @@ unsafe extern "C" {
     fn Py_BuildValue(format: *const c_char, ...) -> Object;
     fn PyErr_SetString(kind: Object, message: *const c_char);
     fn PyOS_BeforeFork();
-    fn PyOS_AfterFork_Parent();
     fn PyOS_AfterFork_Child();
     static PyExc_OSError: Object;
     static PyExc_ValueError: Object;
@@ -62,7 +59,7 @@ unsafe impl<T> Sync for Shared<T> {}
 
 static METHODS: Shared<[Method; 3]> = Shared([
     Method { name: c"configure".as_ptr(), function: Some(configure), flags: METH_VARARGS, doc: null() },
-    Method { name: c"spawn".as_ptr(), function: Some(spawn), flags: METH_VARARGS, doc: null() },
+    Method { name: c"serve".as_ptr(), function: Some(serve), flags: METH_VARARGS, doc: null() },
     Method { name: null(), function: None, flags: 0, doc: null() },
 ]);
 
@@ -115,53 +112,30 @@ unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
     }
 }
 
-unsafe extern "C" fn spawn(_module: Object, arguments: Object) -> Object {
-    let (mut id, mut channel, mut stdout, mut stderr, mut status): (c_int, c_int, c_int, c_int, c_int) =
-        (0, 0, 0, 0, 0);
-    let mut cgroups: Object = null_mut();
-    // SAFETY: the format matches the pointers passed; on failure CPython has set the exception.
-    let parsed = unsafe {
-        PyArg_ParseTuple(
-            arguments,
-            c"iiiiiS".as_ptr(),
-            &raw mut id,
-            &raw mut channel,
-            &raw mut stdout,
-            &raw mut stderr,
-            &raw mut status,
-            &raw mut cgroups,
-        )
-    };
-    if parsed == 0 {
+unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
+    let mut control: c_int = -1;
+    // SAFETY: the format matches the pointer passed; on failure CPython has set the exception.
+    if unsafe { PyArg_ParseTuple(arguments, c"i".as_ptr(), &raw mut control) } == 0 {
         return null_mut();
     }
-    // SAFETY: CPython checked that it is a bytes object, and the caller's tuple keeps it alive.
-    let Some(cgroups) = (unsafe { bytes_of(cgroups) }) else { return null_mut() };
-    let cgroups = cgroups.chunks_exact(4).map(|word| i32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect();
-    let host_id = u32::try_from(id).ok().filter(|&id| id != 0);
     let Some((plan, init)) = SETUP.get() else {
         // SAFETY: the exception and the message are valid for the call.
         unsafe { PyErr_SetString(PyExc_ValueError, c"configure() comes first".as_ptr()) };
         return null_mut();
     };
-    let parts = CellParts { host_id, channel, stdout, stderr, status, init: *init, cgroups };
-    // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with one of the two below.
+    // Once for all cells: the zygote does nothing but clone from here on, so it stays as it must be right before a fork.
+    // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with the call below in every child.
     unsafe { PyOS_BeforeFork() };
-    let made = make_cell(plan, &parts);
-    // SAFETY: each side gets its own half of the pair; the values match their formats.
+    let served = serve::serve(plan, *init, control);
+    // SAFETY: only a child comes here, or a zygote that cannot go on; the values match their formats.
     unsafe {
-        match made {
-            Ok(Forked::Child) => {
+        match served {
+            Ok(channel) => {
                 PyOS_AfterFork_Child();
-                Py_BuildValue(c"(ii)".as_ptr(), 0, CHANNEL)
-            }
-            Ok(Forked::Parent { pid, pidfd }) => {
-                PyOS_AfterFork_Parent();
-                Py_BuildValue(c"(ii)".as_ptr(), pid, pidfd.map_or(-1, IntoRawFd::into_raw_fd))
+                Py_BuildValue(c"i".as_ptr(), channel)
             }
             Err(error) => {
-                PyOS_AfterFork_Parent();
-                let message = std::ffi::CString::new(format!("clone: {error}")).unwrap_or_default();
+                let message = std::ffi::CString::new(format!("control socket: {error}")).unwrap_or_default();
                 PyErr_SetString(PyExc_OSError, message.as_ptr());
                 null_mut()
             }

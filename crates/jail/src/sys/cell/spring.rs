@@ -15,61 +15,64 @@
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ptr::null;
 
 use super::confine::{self, CellParts};
 use super::kernel::{self, Context, Forked};
 use super::plan::CellPlan;
 
 /// Stacks are in units of 16 bytes, which is also what they must be aligned to.
-const STACK: usize = 256 * 1024 / size_of::<u128>();
-
-/// Everything that is passed from one stack to another.
-struct Spring<'a> {
-    main: Context,
-    trampoline: Context,
-    trampoline_stack: Vec<u128>,
-    init_stack: Vec<u128>,
-    plan: &'a CellPlan,
-    parts: &'a CellParts,
-    outcome: Option<io::Result<Forked>>,
+const fn units(bytes: usize) -> usize {
+    bytes / size_of::<u128>()
 }
 
-/// The spring in use. A zygote has one thread, so there is but one.
-static CURRENT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Everything that is passed from one stack to another, and the stacks. It stands in one place for the zygote's whole life: made anew for each
+/// cell it would be a hundred pages to clear, in a process that has to copy every page it writes to after each clone.
+struct Spring {
+    main: Context,
+    trampoline: Context,
+    plan: *const CellPlan,
+    parts: *const CellParts<'static>,
+    outcome: Option<io::Result<Forked>>,
+    trampoline_stack: [u128; units(32 * 1024)],
+    init_stack: [u128; units(256 * 1024)],
+}
+
+struct OnlyOne(UnsafeCell<Spring>);
+// SAFETY: a zygote has one thread, and `clone_into_cell` is not re-entered.
+unsafe impl Sync for OnlyOne {}
+
+static SPRING: OnlyOne = OnlyOne(UnsafeCell::new(Spring {
+    main: Context::new(),
+    trampoline: Context::new(),
+    plan: null(),
+    parts: null(),
+    outcome: None,
+    trampoline_stack: [0; units(32 * 1024)],
+    init_stack: [0; units(256 * 1024)],
+}));
 
 /// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
-pub(crate) fn clone_into_cell(plan: &CellPlan, parts: &CellParts) -> io::Result<Forked> {
-    let spring = UnsafeCell::new(Spring {
-        main: Context::new(),
-        trampoline: Context::new(),
-        trampoline_stack: vec![0; STACK / 8],
-        init_stack: vec![0; STACK],
-        plan,
-        parts,
-        outcome: None,
-    });
-    CURRENT.store(spring.get().cast(), Ordering::Relaxed);
-    // SAFETY: only this function, the trampoline and PID 1 touch the spring, never two of them at once.
+pub(crate) fn clone_into_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Forked> {
+    let spring = SPRING.0.get();
+    // SAFETY: only this function, the trampoline and PID 1 touch the spring, never two of them at once; both references outlive the
+    // call, and nothing looks at them after it.
     let outcome = unsafe {
-        let spring = spring.get();
-        let stack: *mut [u128] = (*spring).trampoline_stack.as_mut_slice();
+        (*spring).plan = plan;
+        (*spring).parts = std::ptr::from_ref(parts).cast();
+        let stack = &raw mut (*spring).trampoline_stack;
         kernel::leave_for(&mut (*spring).main, &mut (*spring).trampoline, &mut *stack, trampoline)?;
         (*spring).outcome.take()
     };
     outcome.unwrap_or_else(|| Err(io::Error::other("nothing came of the clone")))
 }
 
-fn current<'a>() -> *mut Spring<'a> {
-    CURRENT.load(Ordering::Relaxed).cast()
-}
-
 extern "C" fn trampoline() {
-    let spring = current();
-    // SAFETY: `clone_into_cell` rests until it is resumed, so the spring stands and nobody else looks at it.
+    let spring = SPRING.0.get();
+    // SAFETY: `clone_into_cell` rests until it is resumed, so nobody else looks at the spring.
     unsafe {
-        let made =
-            kernel::clone_sharing_memory(confine::NAMESPACES, &mut (*spring).init_stack, first_process);
+        let stack = &raw mut (*spring).init_stack;
+        let made = kernel::clone_sharing_memory(confine::NAMESPACES, &mut *stack, first_process);
         (*spring).outcome = Some(made.map(|(pid, pidfd)| Forked::Parent { pid, pidfd: Some(pidfd) }));
         kernel::resume(&raw const (*spring).main)
     }
@@ -77,11 +80,10 @@ extern "C" fn trampoline() {
 
 /// The life of PID 1 in borrowed memory, and the birth of PID 2.
 extern "C" fn first_process(_: *mut c_void) -> c_int {
-    let spring = current();
+    let spring = SPRING.0.get();
     // SAFETY: the zygote stands still, and PID 2 has a spring of its own: the copy.
     unsafe {
-        let (plan, parts) = ((*spring).plan, (*spring).parts);
-        confine::become_first_process(plan, parts);
+        confine::become_first_process(&*(*spring).plan, &*(*spring).parts);
         (*spring).outcome = Some(Ok(Forked::Child));
         kernel::resume(&raw const (*spring).main)
     }

@@ -15,6 +15,7 @@ unsafe extern "C" {
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
     fn recvmsg(fd: c_int, message: *mut MessageHeader, flags: c_int) -> isize;
+    fn sendmsg(fd: c_int, message: *const MessageHeader, flags: c_int) -> isize;
 }
 
 const SYS_CLOSE_RANGE: i64 = 436;
@@ -106,15 +107,17 @@ struct MessageHeader {
     flags: c_int,
 }
 
-/// Receives one message with the descriptors that came along.
-pub(crate) fn receive_with_descriptors(
+const SOL_SOCKET: i32 = 1;
+const SCM_RIGHTS: i32 = 1;
+const CONTROL_HEADER: usize = 16;
+
+/// Receives one message; its length, and how many descriptors came along into `descriptors`. Allocates nothing.
+pub(crate) fn receive_into(
     socket: RawFd,
     buffer: &mut [u8],
-) -> io::Result<(usize, Vec<OwnedFd>)> {
+    descriptors: &mut [RawFd],
+) -> io::Result<(usize, usize)> {
     const MSG_CMSG_CLOEXEC: c_int = 0x4000_0000;
-    const SOL_SOCKET: i32 = 1;
-    const SCM_RIGHTS: i32 = 1;
-    const HEADER: usize = 16;
     let mut control = [0u64; 32];
     let mut vector = IoVector { base: buffer.as_mut_ptr().cast(), len: buffer.len() };
     let mut message = MessageHeader {
@@ -131,18 +134,52 @@ pub(crate) fn receive_with_descriptors(
     if read < 0 {
         return Err(io::Error::last_os_error());
     }
-    let mut descriptors = Vec::new();
-    if message.control_len >= HEADER {
-        let bytes: Vec<u8> =
-            control.iter().flat_map(|word| word.to_ne_bytes()).take(message.control_len).collect();
-        let word = |at: usize| i32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let length = usize::from_ne_bytes(bytes[..8].try_into().expect("eight bytes")).min(bytes.len());
-        if word(8) == SOL_SOCKET && word(12) == SCM_RIGHTS {
-            for at in (HEADER..length).step_by(4) {
+    let word = |at: usize| (control[at / 8] >> (at % 8 * 8)) as i32;
+    let mut count = 0;
+    if message.control_len >= CONTROL_HEADER && word(8) == SOL_SOCKET && word(12) == SCM_RIGHTS {
+        let length = (control[0] as usize).min(message.control_len);
+        for at in (CONTROL_HEADER..length).step_by(4) {
+            match descriptors.get_mut(count) {
+                Some(place) => {
+                    *place = word(at);
+                    count += 1;
+                }
+                // More than anybody sends; not to be kept open.
                 // SAFETY: the kernel has just installed this descriptor for us.
-                descriptors.push(unsafe { OwnedFd::from_raw_fd(word(at)) });
+                None => drop(unsafe { OwnedFd::from_raw_fd(word(at)) }),
             }
         }
     }
-    Ok((read as usize, descriptors))
+    Ok((read as usize, count))
+}
+
+/// Receives one message with the descriptors that came along.
+pub(crate) fn receive_with_descriptors(
+    socket: RawFd,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut descriptors = [-1; 56];
+    let (read, count) = receive_into(socket, buffer, &mut descriptors)?;
+    // SAFETY: the kernel has just installed these descriptors for us.
+    let owned = descriptors[..count].iter().map(|&fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect();
+    Ok((read, owned))
+}
+
+/// Sends one message and one descriptor. Allocates nothing.
+pub(crate) fn send_with_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<()> {
+    const MSG_NOSIGNAL: c_int = 0x4000;
+    let rights = u64::from(SOL_SOCKET as u32) | u64::from(SCM_RIGHTS as u32) << 32;
+    let mut control = [(CONTROL_HEADER + 4) as u64, rights, u64::from(descriptor as u32)];
+    let mut vector = IoVector { base: text.as_ptr().cast_mut().cast(), len: text.len() };
+    let message = MessageHeader {
+        name: null_mut(),
+        name_len: 0,
+        vectors: &raw mut vector,
+        vector_count: 1,
+        control: control.as_mut_ptr().cast(),
+        control_len: size_of_val(&control),
+        flags: 0,
+    };
+    // SAFETY: the header points to buffers of the stated lengths that outlive the call, which only reads them.
+    check_long(unsafe { sendmsg(socket, &raw const message, MSG_NOSIGNAL) } as i64).map(drop)
 }

@@ -1,0 +1,51 @@
+//! What a zygote does once it is ready: one request of the host's, one cell.
+//!
+//! ```text
+//!  control socket   ──► number of the id to act under (4 bytes) + channel, stdout, stderr, status, cgroup files…
+//!  status socket    ◄── "S" + a handle on PID 1          (from here)
+//!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
+//!                   ◄── "E" and how the guest ended      (from PID 1)
+//! ```
+//!
+//! Not in Python, and without allocating: after every clone the zygote copies each page that it writes to, and a few lines of Python write to
+//! two hundred. The answer goes to the new cell's own socket, so the host may ask for many cells without waiting for any.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use super::confine::{CHANNEL, CellParts, make_cell, report};
+use super::kernel::{self, Forked};
+use super::plan::CellPlan;
+
+/// The four that every cell has, and a control group file for each hierarchy there may be.
+const MOST_DESCRIPTORS: usize = 24;
+
+/// Makes cells until the host hangs up, and then ends the process. Returns in each cell, with its channel.
+pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<RawFd> {
+    loop {
+        let mut id = [0; 4];
+        let mut descriptors = [-1; MOST_DESCRIPTORS];
+        let (read, count) = kernel::receive_into(control, &mut id, &mut descriptors)?;
+        if read == 0 {
+            // The host is gone, and with this process go all cells.
+            kernel::exit_now(0)
+        }
+        let descriptors = &descriptors[..count];
+        if let &[channel, stdout, stderr, status, ref cgroups @ ..] = descriptors {
+            let host_id = Some(u32::from_le_bytes(id)).filter(|&id| id != 0);
+            let parts = CellParts { host_id, channel, stdout, stderr, status, init, cgroups };
+            match make_cell(plan, &parts) {
+                Ok(Forked::Child) => return Ok(CHANNEL),
+                // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
+                Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
+                    let _ = kernel::send_with_descriptor(status, b"S", pidfd.as_raw_fd());
+                }
+                Ok(Forked::Parent { pidfd: None, .. }) => report(status, b"Fclone: no handle"),
+                Err(error) => report(status, format!("Fclone: {error}").as_bytes()),
+            }
+        }
+        for &descriptor in descriptors {
+            let _ = kernel::close_between(descriptor, descriptor);
+        }
+    }
+}
