@@ -18,7 +18,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 pub(crate) struct Remains {
     pub(crate) process: OwnedFd,
     pub(crate) cgroup: CellCgroup,
-    /// Dropped when everything else is gone: descriptors, the user id.
+    /// Dropped when everything else is gone: descriptors, the user id, the network place. Never if the cell cannot be got rid of: better to
+    /// lose them than to give them to two cells.
     pub(crate) belongings: Box<dyn Send>,
 }
 
@@ -129,12 +130,13 @@ impl Work {
             // PID 1 is gone only after everything in its namespace is; the group empties a moment later.
             let gone = dead && remains.cgroup.remove().is_ok();
             if gone || since.elapsed() > PATIENCE {
+                let belongings = std::mem::replace(&mut remains.belongings, Box::new(()));
                 if !gone {
                     tracing::warn!(
                         "a killed cell has not gone away; its control group is left to the next start"
                     );
+                    std::mem::forget(belongings);
                 }
-                remains.belongings = Box::new(());
                 outstanding.one_less();
                 return false;
             }

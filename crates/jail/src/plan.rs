@@ -1,6 +1,6 @@
 //! From limits to the plan that every cell of a template is made by.
 
-use crate::seccomp::{SeccompError, cell_filters};
+use crate::seccomp::{SeccompError, cell_filter, zygote_filters};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
@@ -71,6 +71,7 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
         extra_data: limits.extra_data.unwrap_or(0),
         writable,
         landlock: limits.landlock,
-        filters: cell_filters()?,
+        zygote_filters: zygote_filters()?,
+        cell_filter: cell_filter()?,
     })
 }

@@ -3,6 +3,9 @@
 //! A list of refusals rather than of permissions: honest Python code, its C extensions and the programs they start use a wide and
 //! growing set of calls, and what makes these safe is the namespaces and ids around them. Refused is what reaches past those: ways to
 //! new namespaces and mounts, other processes' memory, kernel facilities that have been a way out before, and the clock.
+//!
+//! What the zygote itself does not need is refused to the zygote, once, and every cell inherits that. Only the few calls by which cells
+//! are made are left to a filter of each cell's own, because the kernel compiles a filter anew each time one is installed.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +27,19 @@ pub struct SeccompError(#[source] Box<dyn std::error::Error + Send + Sync>);
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
 
-/// Calls answered with "operation not permitted".
-const REFUSED: &[i64] = &[
-    // Namespaces, mounts and roots.
+/// Calls by which cells are made, answered with "operation not permitted" in a cell.
+const REFUSED_TO_CELLS: &[i64] = &[
     nr::UNSHARE,
     nr::SETNS,
     nr::MOUNT,
+    nr::LANDLOCK_CREATE_RULESET,
+    nr::LANDLOCK_ADD_RULE,
+    nr::LANDLOCK_RESTRICT_SELF,
+];
+
+/// Calls answered with "operation not permitted" from the zygote on.
+const REFUSED: &[i64] = &[
+    // Namespaces, mounts and roots.
     nr::UMOUNT2,
     nr::PIVOT_ROOT,
     nr::CHROOT,
@@ -106,23 +116,33 @@ const ABSENT: &[i64] = &[
     nr::IO_URING_ENTER,
     nr::IO_URING_REGISTER,
     nr::MEMFD_SECRET,
-    nr::LANDLOCK_CREATE_RULESET,
-    nr::LANDLOCK_ADD_RULE,
-    nr::LANDLOCK_RESTRICT_SELF,
 ];
 
-/// The filters of a cell, in the kernel's own layout, to be installed in this order.
-pub(crate) fn cell_filters() -> Result<Vec<Vec<u8>>, SeccompError> {
-    let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+/// The filters of a zygote, in the kernel's own layout, to be installed in this order. Its cells inherit them.
+pub(crate) fn zygote_filters() -> Result<Vec<Vec<u8>>, SeccompError> {
+    let mut refused = always(REFUSED);
     refused.extend(conditional()?);
-    Ok(vec![bytes(compile(absent, ENOSYS)?), bytes(compile(refused, EPERM)?)])
+    Ok(vec![bytes(compile(always(ABSENT), ENOSYS)?), bytes(compile(refused, EPERM)?)])
+}
+
+/// What each cell adds to them.
+pub(crate) fn cell_filter() -> Result<Vec<u8>, SeccompError> {
+    const NAMESPACES: u64 = 0x7e02_0080; // every CLONE_NEW*, NEWTIME included
+    let mut clone_rules = Vec::new();
+    for bit in (0..32).map(|bit| 1u64 << bit).filter(|bit| NAMESPACES & bit != 0) {
+        clone_rules.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+    }
+    let mut refused = always(REFUSED_TO_CELLS);
+    refused.insert(nr::CLONE, clone_rules);
+    Ok(bytes(compile(refused, EPERM)?))
+}
+
+fn always(calls: &[i64]) -> BTreeMap<i64, Vec<SeccompRule>> {
+    calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
 /// Calls that are fine but for certain arguments.
 fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
-    const NAMESPACES: u64 = 0x7e02_0080; // every CLONE_NEW*, NEWTIME included
     const AF_UNIX: u64 = 1;
     const AF_INET: u64 = 2;
     const AF_INET6: u64 = 10;
@@ -132,12 +152,7 @@ fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
     const TIOCLINUX: u64 = 0x541c;
     let equal = |argument, value| condition(argument, SeccompCmpOp::Eq, value);
     let other = |argument, value| condition(argument, SeccompCmpOp::Ne, value);
-    let mut clone_rules = Vec::new();
-    for bit in (0..32).map(|bit| 1u64 << bit).filter(|bit| NAMESPACES & bit != 0) {
-        clone_rules.push(rule(vec![condition(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
-    }
     Ok(BTreeMap::from([
-        (nr::CLONE, clone_rules),
         (
             nr::SOCKET,
             vec![
@@ -212,9 +227,8 @@ mod tests {
     #[test]
     fn the_filters_fit_the_kernels_limit() {
         const BPF_MAXINSNS: usize = 4096;
-        let filters = cell_filters().unwrap();
-        assert_eq!(filters.len(), 2);
-        for filter in filters {
+        for filter in zygote_filters().unwrap().into_iter().chain([cell_filter().unwrap()]) {
+            assert!(!filter.is_empty());
             assert_eq!(filter.len() % 8, 0);
             assert!(filter.len() / 8 < BPF_MAXINSNS);
         }
@@ -222,7 +236,7 @@ mod tests {
 
     #[test]
     fn no_call_is_listed_twice() {
-        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().collect();
+        let mut all: Vec<i64> = REFUSED.iter().chain(REFUSED_TO_CELLS).chain(ABSENT).copied().collect();
         all.sort_unstable();
         let count = all.len();
         all.dedup();

@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
+use super::places::LeasedPlace;
 use super::watch::watch;
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
@@ -24,6 +25,13 @@ pub(super) struct CellEnds<E> {
     pub(super) stdout: E,
     pub(super) stderr: E,
     pub(super) status: E,
+}
+
+/// What a cell has of things that there are only so many of.
+pub(super) struct Share {
+    pub(super) cgroup: CellCgroup,
+    pub(super) host_id: Option<LeasedId>,
+    pub(super) place: LeasedPlace,
 }
 
 /// One cell. Its parts go to the reaper when it is dropped.
@@ -43,8 +51,7 @@ struct Parts {
     stderr: Option<AsyncFd<OwnedFd>>,
     status: AsyncFd<OwnedFd>,
     process: AsyncFd<OwnedFd>,
-    cgroup: CellCgroup,
-    host_id: Option<LeasedId>,
+    share: Share,
     channel_open: bool,
 }
 
@@ -55,7 +62,7 @@ impl NativeCell {
         id: CellId,
         ends: CellEnds<AsyncFd<OwnedFd>>,
         process: OwnedFd,
-        (cgroup, host_id): (CellCgroup, Option<LeasedId>),
+        share: Share,
         reaper: Reaper,
     ) -> io::Result<Self> {
         let parts = Parts {
@@ -64,8 +71,7 @@ impl NativeCell {
             stderr: Some(ends.stderr),
             status: ends.status,
             process: watch(process, Interest::READABLE)?,
-            cgroup,
-            host_id,
+            share,
             channel_open: true,
         };
         Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
@@ -194,7 +200,7 @@ impl Cell for NativeCell {
     }
 
     fn usage(&self) -> CellUsage {
-        let counted = self.parts.as_ref().map(|parts| parts.cgroup.usage()).unwrap_or_default();
+        let counted = self.parts.as_ref().map(|parts| parts.share.cgroup.usage()).unwrap_or_default();
         CellUsage {
             cpu_micros: counted.cpu_micros.map(|micros| micros.saturating_sub(self.spent_before_ready)),
             peak_memory_bytes: counted.peak_memory_bytes,
@@ -219,13 +225,13 @@ impl Cell for NativeCell {
 
 impl Drop for NativeCell {
     fn drop(&mut self) {
-        let Some(mut parts) = self.parts.take() else { return };
-        let cgroup = std::mem::take(&mut parts.cgroup);
-        let Parts { channel, stdout, stderr, status, process, host_id, .. } = parts;
+        let Some(parts) = self.parts.take() else { return };
+        let Parts { channel, stdout, stderr, status, process, share, .. } = parts;
+        let Share { cgroup, host_id, place } = share;
         self.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            belongings: Box::new((channel, stdout, stderr, status, host_id)),
+            belongings: Box::new((channel, stdout, stderr, status, host_id, place)),
         });
     }
 }

@@ -14,6 +14,7 @@ use belljar_jail::{
 };
 
 use super::ids::IdPool;
+use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::root::{self, HARNESS_PATH};
 use super::template::NativeTemplate;
@@ -176,6 +177,7 @@ impl NativeEngine {
             name: config.name.clone(),
             report,
             zygote,
+            places: PlaceNumbers::default(),
             limits: cgroup_limits(limits),
             resources: Arc::clone(&self.resources),
         }))

@@ -11,6 +11,7 @@
 mod cell;
 mod engine;
 mod ids;
+mod places;
 mod resources;
 mod root;
 mod template;

@@ -12,7 +12,8 @@ use rustix::pipe::PipeFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::cell::{CellEnds, NativeCell};
+use super::cell::{CellEnds, NativeCell, Share};
+use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
 use super::zygote::Zygote;
@@ -26,6 +27,7 @@ pub(super) struct NativeTemplate {
     pub(super) name: String,
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
+    pub(super) places: PlaceNumbers,
     pub(super) limits: CgroupLimits,
     /// After the zygote, which takes its cells along when it goes.
     pub(super) resources: Arc<Resources>,
@@ -57,10 +59,12 @@ impl NativeTemplate {
                 reason: "every user id for cells is in use".into(),
             })?),
         };
+        let place = self.places.lease();
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
-        let spawned = self.connect(host_id.as_ref().map_or(0, |leased| leased.get()), &cgroup).await;
+        let ids = (host_id.as_ref().map_or(0, |leased| leased.get()), place.get());
+        let spawned = self.connect(ids, &cgroup).await;
         let (ends, process) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -69,14 +73,15 @@ impl NativeTemplate {
             }
         };
         cgroup.close_join_files();
-        NativeCell::new(id, ends, process, (cgroup, host_id), self.resources.reaper.clone())
+        let share = Share { cgroup, host_id, place };
+        NativeCell::new(id, ends, process, share, self.resources.reaper.clone())
             .map_err(EngineError::io("watch a cell"))
     }
 
     /// Makes the connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
-        host_id: u32,
+        (host_id, place): (u32, u32),
         cgroup: &CellCgroup,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, OwnedFd), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
@@ -84,7 +89,7 @@ impl NativeTemplate {
         let mut descriptors =
             vec![theirs.channel.as_fd(), theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
-        self.zygote.ask(host_id, &descriptors).await?;
+        self.zygote.ask(host_id, place, &descriptors).await?;
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {

@@ -82,8 +82,13 @@ impl Zygote {
 
     /// Asks for a cell made of these descriptors, the fourth of which is the socket that [`Self::birth`] is told on. Cells are made in the
     /// order in which they are asked for; nobody has to wait for one before asking for the next.
-    pub(super) async fn ask(&self, host_id: u32, descriptors: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
-        let message = host_id.to_le_bytes();
+    pub(super) async fn ask(
+        &self,
+        host_id: u32,
+        place: u32,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), EngineError> {
+        let message = (u64::from(place) << 32 | u64::from(host_id)).to_le_bytes();
         let asked = self
             .control()
             .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors))

@@ -48,18 +48,22 @@ fn confined_life(spec: &JailSpec, request: identity::MapRequest, passed_on: &[Ow
         .step(|| "create mount, network, ipc, uts and cgroup namespaces".into())?;
         kernel::name_host(&spec.hostname).step(|| "set the host name".into())?;
         root::build_and_enter(&spec.root)?;
-        // Past this line the process is nobody outside. It keeps the right to change ids, to give each cell its own.
+        // Past this line the process is nobody outside, in a user namespace that owns nothing of the above. It keeps the rights to make
+        // network namespaces for cells and, where there are many, to change ids to give each cell its own.
         let keep: &[u32] = match spec.identity {
             Identity::Single => {
                 drop(request);
-                &[]
+                identity::become_lone_user()?;
+                &[kernel::CAP_SYS_ADMIN, kernel::CAP_NET_ADMIN]
             }
             Identity::Range { .. } => {
                 request.become_nobody()?;
-                &[kernel::CAP_SETUID, kernel::CAP_SETGID]
+                &[kernel::CAP_SYS_ADMIN, kernel::CAP_NET_ADMIN, kernel::CAP_SETUID, kernel::CAP_SETGID]
             }
         };
-        kernel::keep_only_capabilities(keep).step(|| "drop capabilities".into())?;
+        kernel::keep_only_capabilities(keep)
+            .and_then(|()| kernel::pass_on_capabilities(keep))
+            .step(|| "drop capabilities".into())?;
         kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
         kernel::die_with_parent().step(|| "ask to die with the helper".into())?;
         // Last: it may take the numbers of descriptors that were in use until here.

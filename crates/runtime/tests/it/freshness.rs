@@ -62,3 +62,37 @@ async fn two_cells_do_not_draw_the_same_random_numbers() {
         assert_ne!(a, b);
     }
 }
+
+/// Ways to leave a trace in a network namespace, which may be used again by a later cell if nobody has.
+const CONVERSATIONS: [&str; 4] = [
+    "pass",
+    "s = socket.create_server(('127.0.0.1', 40404)); c = socket.create_connection(s.getsockname()); a, _ = s.accept(); c.close()",
+    "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ntry: s.sendto(b'x', ('10.1.2.3', 9))\nexcept OSError: pass",
+    "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.sendto(b'x', ('::1', 9))",
+];
+
+#[tokio::test]
+async fn the_network_has_no_memory() {
+    const LOOK: &str = "import socket\nseen = [open('/proc/net/' + f).read() for f in ('dev', 'snmp', 'snmp6', 'netstat', 'tcp', 'udp', 'unix')]\n\
+                        space = os.readlink('/proc/self/ns/net')\n";
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let (mut first, mut spaces) = (None, Vec::new());
+    for talk in CONVERSATIONS.iter().chain(&CONVERSATIONS) {
+        // What is left of the cell before must be gone for its network namespace to be free again.
+        crate::support::eventually("the last cell is gone", || {
+            crate::support::processes_below(std::process::id())
+                .iter()
+                .all(|pid| crate::support::name_of(*pid) != "belljar-init")
+        })
+        .await;
+        let result = run(&sandbox, &format!("{LOOK}{talk}\nemit_result([seen, space])")).await;
+        let (seen, space): (Vec<String>, String) = serde_json::from_str(data(&result)).unwrap();
+        assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "{talk}");
+        spaces.push(space);
+    }
+    spaces.sort_unstable();
+    spaces.dedup();
+    // Each of the six conversations used one up.
+    assert!(spaces.len() >= 6, "{spaces:?}");
+}

@@ -112,6 +112,20 @@ async fn threads_that_are_no_daemons_may_finish() {
 }
 
 #[tokio::test]
+async fn a_fork_of_the_scripts_own_is_repaired_as_any_other() {
+    // Python's hooks make the copy forget threads that it has not, and release a lock that one of them held.
+    let result = crate::run_one!(
+        "import threading, logging\nlock, go = logging._lock, threading.Event()\n\
+         def hold():\n    with lock: held.set(); go.wait()\nheld = threading.Event()\nt = threading.Thread(target=hold, daemon=True)\nt.start(); held.wait()\n\
+         os.register_at_fork(after_in_child=lambda: globals().update(hooked=True))\n\
+         go.set(); t.join(); u = threading.Thread(target=threading.Event().wait, daemon=True); u.start()\n\
+         pid = os.fork()\nif pid == 0:\n    fine = threading.active_count() == 1 and hooked and lock.acquire(timeout=5)\n    os._exit(0 if fine else 1)\n\
+         emit_result([os.waitpid(pid, 0)[1], threading.main_thread().native_id == os.getpid()])"
+    );
+    assert_eq!(data(&result), "[0,true]");
+}
+
+#[tokio::test]
 async fn missing_secrets_are_listed_all_at_once() {
     let Some(runtime) = runtime() else { return };
     let secrets = ["FIRST", "SECOND"].map(String::from).to_vec();

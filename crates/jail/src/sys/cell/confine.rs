@@ -23,6 +23,8 @@ const SETUP_FAILED: i32 = 125;
 pub(crate) struct CellParts<'a> {
     /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
     pub(crate) host_id: Option<u32>,
+    /// Whether the network namespace it is cloned in is to be the cell's.
+    pub(crate) has_network: bool,
     pub(crate) channel: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
@@ -46,14 +48,20 @@ impl Named for io::Result<()> {
     }
 }
 
-/// What a cell has to itself.
-pub(super) const NAMESPACES: u64 = kernel::CLONE_NEWUSER
+/// What a cell has to itself, apart from a network namespace.
+const NAMESPACES: u64 = kernel::CLONE_NEWUSER
     | kernel::CLONE_NEWPID
     | kernel::CLONE_NEWNS
     | kernel::CLONE_NEWIPC
     | kernel::CLONE_NEWUTS
-    | kernel::CLONE_NEWNET
     | kernel::CLONE_NEWCGROUP;
+
+impl CellParts<'_> {
+    /// The namespaces to make for this cell.
+    pub(super) fn namespaces(&self) -> u64 {
+        if self.has_network { NAMESPACES } else { NAMESPACES | kernel::CLONE_NEWNET }
+    }
+}
 
 /// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
 pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Forked> {
@@ -75,13 +83,13 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
 /// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
 pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
-    if let Err((step, error)) = confine(plan, outer_id).and_then(|()| split(plan, parts)) {
+    if let Err((step, error)) = confine(plan, parts, outer_id).and_then(|()| split(plan, parts)) {
         report(parts.status, format!("F{step}: {error}").as_bytes());
         kernel::exit_now(SETUP_FAILED)
     }
 }
 
-fn confine(plan: &CellPlan, outer_id: u32) -> Step {
+fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
     // Ids have changed since the last execve, which makes /proc/self root's until we say otherwise.
     kernel::set_dumpable(true).step(|| "become readable to ourselves".into())?;
     for (file, text) in [
@@ -95,16 +103,15 @@ fn confine(plan: &CellPlan, outer_id: u32) -> Step {
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
     }
-    kernel::raise_loopback().step(|| "bring up the loopback interface".into())?;
+    if !parts.has_network {
+        kernel::raise_loopback().step(|| "bring up the loopback interface".into())?;
+    }
     kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
     kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
     if plan.landlock > 0 {
         enter_landlock(plan)?;
     }
-    for filter in &plan.filters {
-        kernel::install_filter(filter).step(|| "install the seccomp filter".into())?;
-    }
-    Ok(())
+    kernel::install_filter(&plan.cell_filter).step(|| "install the seccomp filter".into())
 }
 
 /// Reading and running everything the mounts show, writing only where the plan says.

@@ -3,6 +3,7 @@
 use super::kernel;
 
 mod confine;
+mod places;
 mod plan;
 #[cfg_attr(
     not(belljar_cell_library),

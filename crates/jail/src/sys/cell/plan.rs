@@ -18,8 +18,10 @@ pub struct CellPlan {
     pub writable: Vec<String>,
     /// The Landlock version to write rules for; 0 for none.
     pub landlock: u32,
-    /// Seccomp programs in the kernel's layout, installed in order.
-    pub filters: Vec<Vec<u8>>,
+    /// Seccomp programs in the kernel's layout that the zygote installs for itself and all its cells, in order.
+    pub zygote_filters: Vec<Vec<u8>>,
+    /// The one that each cell adds.
+    pub cell_filter: Vec<u8>,
 }
 
 /// One file system to mount in a cell.
@@ -67,10 +69,11 @@ impl CellPlan {
         for path in &self.writable {
             bytes(&mut out, path.as_bytes());
         }
-        number(&mut out, self.filters.len() as u64);
-        for filter in &self.filters {
+        number(&mut out, self.zygote_filters.len() as u64);
+        for filter in &self.zygote_filters {
             bytes(&mut out, filter);
         }
+        bytes(&mut out, &self.cell_filter);
         out
     }
 
@@ -93,7 +96,8 @@ impl CellPlan {
                 Some(PlannedLimit { resource: reader.number()? as u32, value: reader.number()? })
             })?,
             writable: reader.list(Reader::text)?,
-            filters: reader.list(|reader| reader.bytes().map(<[u8]>::to_vec))?,
+            zygote_filters: reader.list(|reader| reader.bytes().map(<[u8]>::to_vec))?,
+            cell_filter: reader.bytes()?.to_vec(),
         };
         reader.0.is_empty().then_some(plan)
     }
@@ -150,7 +154,8 @@ mod tests {
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
             rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
             writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
-            filters in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
+            zygote_filters in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
+            cell_filter in prop::collection::vec(any::<u8>(), 0..64),
         ) {
             let plan = CellPlan {
                 guest_id,
@@ -162,7 +167,8 @@ mod tests {
                     .collect(),
                 rlimits: rlimits.into_iter().map(|(resource, value)| PlannedLimit { resource, value }).collect(),
                 writable,
-                filters,
+                zygote_filters,
+                cell_filter,
             };
             let encoded = plan.encode();
             prop_assert_eq!(CellPlan::decode(&encoded), Some(plan));

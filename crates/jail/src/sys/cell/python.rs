@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
+use super::kernel;
 use super::plan::CellPlan;
 use super::serve;
 
@@ -101,7 +102,13 @@ unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
         bytes_of(plan)
     };
     let Some(bytes) = bytes else { return null_mut() };
-    match CellPlan::decode(bytes).map(|plan| SETUP.set((plan, init))) {
+    let plan = CellPlan::decode(bytes);
+    // Before anything else is loaded: tools and packages are under them, too.
+    let filtered = plan.iter().flat_map(|plan| &plan.zygote_filters).try_for_each(|filter| kernel::install_filter(filter));
+    if let Err(error) = filtered {
+        return raise(&format!("seccomp: {error}"));
+    }
+    match plan.map(|plan| SETUP.set((plan, init))) {
         // SAFETY: an empty format builds None.
         Some(Ok(())) => unsafe { Py_BuildValue(c"".as_ptr()) },
         // SAFETY: the exception and the message are valid for the call.
@@ -134,13 +141,17 @@ unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
                 PyOS_AfterFork_Child();
                 Py_BuildValue(c"i".as_ptr(), channel)
             }
-            Err(error) => {
-                let message = std::ffi::CString::new(format!("control socket: {error}")).unwrap_or_default();
-                PyErr_SetString(PyExc_OSError, message.as_ptr());
-                null_mut()
-            }
+            Err(error) => raise(&format!("control socket: {error}")),
         }
     }
+}
+
+/// Sets an `OSError`; returns what CPython wants returned then.
+fn raise(message: &str) -> Object {
+    let message = std::ffi::CString::new(message).unwrap_or_default();
+    // SAFETY: called with the interpreter's lock held; the exception and the message are valid for the call.
+    unsafe { PyErr_SetString(PyExc_OSError, message.as_ptr()) };
+    null_mut()
 }
 
 /// # Safety

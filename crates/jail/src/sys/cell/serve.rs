@@ -1,7 +1,8 @@
 //! What a zygote does once it is ready: one request of the host's, one cell.
 //!
 //! ```text
-//!  control socket   ──► number of the id to act under (4 bytes) + channel, stdout, stderr, status, cgroup files…
+//!  control socket   ──► the id to act under, the number of a network place (4 bytes each)
+//!                       + channel, stdout, stderr, status, cgroup files…
 //!  status socket    ◄── "S" + a handle on PID 1          (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
 //!                   ◄── "E" and how the guest ended      (from PID 1)
@@ -15,6 +16,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::confine::{CHANNEL, CellParts, make_cell, report};
 use super::kernel::{self, Forked};
+use super::places::Places;
 use super::plan::CellPlan;
 
 /// The four that every cell has, and a control group file for each hierarchy there may be.
@@ -22,19 +24,25 @@ const MOST_DESCRIPTORS: usize = 24;
 
 /// Makes cells until the host hangs up, and then ends the process. Returns in each cell, with its channel.
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<RawFd> {
+    let mut places = Places::new();
     loop {
-        let mut id = [0; 4];
+        let mut request = [0; 8];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
-        let (read, count) = kernel::receive_into(control, &mut id, &mut descriptors)?;
+        let (read, count) = kernel::receive_into(control, &mut request, &mut descriptors)?;
         if read == 0 {
             // The host is gone, and with this process go all cells.
             kernel::exit_now(0)
         }
         let descriptors = &descriptors[..count];
         if let &[channel, stdout, stderr, status, ref cgroups @ ..] = descriptors {
-            let host_id = Some(u32::from_le_bytes(id)).filter(|&id| id != 0);
-            let parts = CellParts { host_id, channel, stdout, stderr, status, init, cgroups };
-            match make_cell(plan, &parts) {
+            let [a, b, c, d, e, f, g, h] = request;
+            let host_id = Some(u32::from_le_bytes([a, b, c, d])).filter(|&id| id != 0);
+            let made = places.enter(u32::from_le_bytes([e, f, g, h])).and_then(|has_network| {
+                let parts =
+                    CellParts { host_id, has_network, channel, stdout, stderr, status, init, cgroups };
+                make_cell(plan, &parts)
+            });
+            match made {
                 Ok(Forked::Child) => return Ok(CHANNEL),
                 // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
                 Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {

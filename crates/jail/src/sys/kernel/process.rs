@@ -9,6 +9,7 @@ use super::{c, check, check_long, number, syscall};
 
 unsafe extern "C" {
     fn unshare(flags: c_int) -> c_int;
+    fn setns(fd: c_int, kind: c_int) -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
     fn fork() -> c_int;
     fn wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int;
@@ -44,6 +45,12 @@ const SIGCHLD: c_int = 17;
 pub(crate) fn leave_namespaces(flags: u64) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { unshare(flags as c_int) }).map(drop)
+}
+
+/// `setns(2)`: moves into a namespace of the stated kind that a descriptor is open on.
+pub(crate) fn enter_namespace(fd: RawFd, kind: u64) -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    check(unsafe { setns(fd, kind as c_int) }).map(drop)
 }
 
 /// A process as seen by the one that made it.

@@ -26,6 +26,8 @@ pub(crate) const RLIMIT_MSGQUEUE: u32 = 12;
 
 pub(crate) const CAP_SETGID: u32 = 6;
 pub(crate) const CAP_SETUID: u32 = 7;
+pub(crate) const CAP_NET_ADMIN: u32 = 12;
+pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 const CAP_LAST_KNOWN: u32 = 63;
 
 /// Sets both the soft and the hard limit.
@@ -94,9 +96,20 @@ pub(crate) fn keep_only_capabilities(keep: &[u32]) -> io::Result<()> {
         let (word, bit) = ((capability / 32) as usize, 1 << (capability % 32));
         sets[word][0] |= bit;
         sets[word][1] |= bit;
+        sets[word][2] |= bit;
     }
     // SAFETY: version 3 of the call takes two sets of three words; both structures outlive it.
     check_long(unsafe { syscall(number::CAPSET, &raw const header, sets.as_ptr()) }).map(drop)
+}
+
+/// Takes capabilities along into the next program, whoever runs it.
+pub(crate) fn pass_on_capabilities(keep: &[u32]) -> io::Result<()> {
+    const PR_CAP_AMBIENT_RAISE: c_ulong = 2;
+    for &capability in keep {
+        // SAFETY: takes no pointers.
+        check(unsafe { prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c_ulong::from(capability), 0, 0) })?;
+    }
+    Ok(())
 }
 
 /// After this, no `execve` grants anything.
