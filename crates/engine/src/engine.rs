@@ -39,7 +39,16 @@ pub trait Template: Send + Sync + 'static {
     fn report(&self) -> &TemplateReport;
 
     /// Makes a cell that is ready for a request.
-    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
+    fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
+}
+
+/// How soon a cell will be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Somebody waits for it: no preparation that the first run would not need.
+    Now,
+    /// It goes into the stock: whatever makes its first run faster is worth doing.
+    Later,
 }
 
 /// One live, isolated place with a guest harness in it. Dropping it kills everything in it.

@@ -709,18 +709,20 @@ def zygote():
     control.detach()
     _prepare_for_clone()
     # Returns in cells only.
-    cell(cells.serve(0), spare, main)
+    channel, hurry = cells.serve(0)
+    cell(channel, main, None if hurry else spare)
 
 
 READY = b'{"type":"ready","protocol":%d}' % PROTOCOL
 
 
-def cell(descriptor, spare, main):
+def cell(descriptor, main, spare):
     """Serves the host until it hangs up. By now the process is confined."""
     _repair_after_clone()
     os.chdir("/workspace")
     channel, scripts = Channel(descriptor), Scripts(main)
-    _warm_up(spare)
+    if spare is not None:
+        _warm_up(spare)
     channel.send(READY)
     while True:
         request = channel.receive()

@@ -16,9 +16,9 @@ use super::cell::{CellEnds, NativeCell, Share};
 use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
-use super::zygote::Zygote;
+use super::zygote::{Order, Zygote};
 use crate::EngineError;
-use crate::engine::{BoxFuture, Cell, Template, TemplateReport};
+use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -38,9 +38,9 @@ impl Template for NativeTemplate {
         &self.report
     }
 
-    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+    fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
-            let mut cell = self.make().await?;
+            let mut cell = self.make(need).await?;
             cell.wait_until_ready()
                 .await
                 .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
@@ -50,7 +50,7 @@ impl Template for NativeTemplate {
 }
 
 impl NativeTemplate {
-    async fn make(&self) -> Result<NativeCell, EngineError> {
+    async fn make(&self, need: Need) -> Result<NativeCell, EngineError> {
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
         let host_id = match &self.resources.ids {
             None => None,
@@ -63,8 +63,9 @@ impl NativeTemplate {
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
-        let ids = (host_id.as_ref().map_or(0, |leased| leased.get()), place.get());
-        let spawned = self.connect(ids, &cgroup).await;
+        let order =
+            Order { host_id: host_id.as_ref().map_or(0, |leased| leased.get()), place: place.get(), need };
+        let spawned = self.connect(order, &cgroup).await;
         let (ends, process) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
@@ -81,7 +82,7 @@ impl NativeTemplate {
     /// Makes the connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
-        (host_id, place): (u32, u32),
+        order: Order,
         cgroup: &CellCgroup,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, OwnedFd), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
@@ -89,7 +90,7 @@ impl NativeTemplate {
         let mut descriptors =
             vec![theirs.channel.as_fd(), theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
-        self.zygote.ask(host_id, place, &descriptors).await?;
+        self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {

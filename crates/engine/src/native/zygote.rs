@@ -17,6 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::watch::watch;
 use crate::EngineError;
+use crate::engine::Need;
 
 /// A zygote. Dropping it hangs up, and with the zygote go all its cells.
 pub(super) struct Zygote {
@@ -25,6 +26,28 @@ pub(super) struct Zygote {
     control: Option<AsyncFd<OwnedFd>>,
     last_words: LastWords,
     helper: Mutex<Child>,
+}
+
+/// How a cell is to be made.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    /// The id to act under in the zygote's user namespace; 0 where that has but one.
+    pub(super) host_id: u32,
+    /// The network place that shall be its own.
+    pub(super) place: u32,
+    pub(super) need: Need,
+}
+
+impl Order {
+    /// As the cell library reads it.
+    fn encode(self) -> [u8; 12] {
+        let hurry = u32::from(self.need == Need::Now);
+        let mut message = [0; 12];
+        for (at, word) in [self.host_id, self.place, hurry].into_iter().enumerate() {
+            message[at * 4..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        message
+    }
 }
 
 /// What a zygote says once it is ready.
@@ -82,13 +105,8 @@ impl Zygote {
 
     /// Asks for a cell made of these descriptors, the fourth of which is the socket that [`Self::birth`] is told on. Cells are made in the
     /// order in which they are asked for; nobody has to wait for one before asking for the next.
-    pub(super) async fn ask(
-        &self,
-        host_id: u32,
-        place: u32,
-        descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), EngineError> {
-        let message = (u64::from(place) << 32 | u64::from(host_id)).to_le_bytes();
+    pub(super) async fn ask(&self, order: Order, descriptors: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+        let message = order.encode();
         let asked = self
             .control()
             .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors))

@@ -13,7 +13,7 @@ use super::{PoolOptions, Shelf};
 use crate::EngineError;
 use crate::builder::Progress;
 use crate::engine::{
-    Autopsy, Blueprint, BoxFuture, Capabilities, Cell, CellUsage, End, Engine, Output, Template,
+    Autopsy, Blueprint, BoxFuture, Capabilities, Cell, CellUsage, End, Engine, Need, Output, Template,
     TemplateReport,
 };
 
@@ -69,7 +69,7 @@ impl Template for Maker {
         &self.report
     }
 
-    fn spawn(&self) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+    fn spawn(&self, _: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         let id = CellId::new(1 + self.made.fetch_add(1, Ordering::Relaxed));
         let cell = Reusable { id, uses_left: self.uses - 1, resets_well: self.resets_well };
         Box::pin(std::future::ready(Ok(Box::new(cell) as Box<dyn Cell>)))

@@ -12,7 +12,7 @@ use super::lease::Lease;
 use super::sandbox_pool::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
 use crate::EngineError;
-use crate::engine::{Blueprint, Cell, Engine, Output, Template, TemplateReport};
+use crate::engine::{Blueprint, Cell, Engine, Need, Output, Template, TemplateReport};
 
 /// Why a caller got no cell.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -106,6 +106,9 @@ impl Wake for Stirred {
         self.0.notify_one();
     }
 }
+
+/// How long the stock may be short by a little: longer than most runs take.
+const A_MOMENT: Duration = Duration::from_millis(2);
 
 /// After a failed attempt to make a cell, how long until the next one that no caller asked for.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -286,6 +289,7 @@ impl Shelf {
         for action in actions {
             match action {
                 Action::Make => self.make(state),
+                Action::MakeSoon => self.catch_up_in_a_moment(),
                 Action::Give { to, cell } => {
                     let held = new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell));
                     let held = held.expect("the accounts give out cells that are there");
@@ -325,11 +329,22 @@ impl Shelf {
         }
     }
 
+    fn catch_up_in_a_moment(&self) {
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(A_MOMENT).await;
+            if let Some(me) = me.upgrade() {
+                me.change(Slots::catch_up);
+            }
+        });
+    }
+
     fn make(&self, state: &State) {
         let Some(me) = self.me.upgrade() else { return };
         let template = state.template.clone();
+        let need = if state.slots.waiting() > 0 { Need::Now } else { Need::Later };
         tokio::spawn(async move {
-            match me.make_one(template).await {
+            match me.make_one(template, need).await {
                 Ok(cell) => me.made(cell),
                 Err(error) => me.making_failed(error).await,
             }
@@ -337,12 +352,16 @@ impl Shelf {
     }
 
     /// One cell, from the template or, when its zygote is gone, from the one that takes its place. Whoever waits need not know.
-    async fn make_one(&self, template: Option<Arc<dyn Template>>) -> Result<Box<dyn Cell>, EngineError> {
+    async fn make_one(
+        &self,
+        template: Option<Arc<dyn Template>>,
+        need: Need,
+    ) -> Result<Box<dyn Cell>, EngineError> {
         let closed = || EngineError::ZygoteGone { name: self.name.clone(), stderr: String::new() };
         let template = template.ok_or_else(closed)?;
-        match template.spawn().await {
+        match template.spawn(need).await {
             Err(EngineError::ZygoteGone { .. }) => {
-                self.revive(&template).await?.ok_or_else(closed)?.spawn().await
+                self.revive(&template).await?.ok_or_else(closed)?.spawn(need).await
             }
             made => made,
         }

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Every method changes the state and returns what the driver has to do about it. The rule for making cells is one line,
-//! [`Slots::missing`]; it is asked after every change, so a freed slot can never be overlooked.
+//! [`Slots::missing`]; it is asked after every change, so a freed slot can never be overlooked. One thing may wait: while the stock is not low,
+//! what a checkout took from it is made up for a moment later or when a run ends, so that the run that has just begun has the processor to itself.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -25,6 +26,8 @@ pub(crate) struct Ticket(pub(crate) u64);
 pub(crate) enum Action {
     /// Begin to make a cell.
     Make,
+    /// Call [`Slots::catch_up`] in a moment.
+    MakeSoon,
     /// Hand this idle or new cell to this caller.
     Give { to: Ticket, cell: CellId },
     /// Put this cell away.
@@ -53,6 +56,8 @@ pub(crate) struct Slots {
     waiting: VecDeque<Ticket>,
     /// No cells are made for the stock while the last attempt to make one failed; callers still get their attempt.
     stock_paused: bool,
+    /// Whether the driver has been told to call [`Slots::catch_up`] and has not yet.
+    catching_up: bool,
     closed: bool,
 }
 
@@ -67,6 +72,7 @@ impl Slots {
             making: 0,
             waiting: VecDeque::new(),
             stock_paused: false,
+            catching_up: false,
             closed: false,
         }
     }
@@ -81,16 +87,25 @@ impl Slots {
         if self.closed {
             return vec![Action::Refuse { whom: who, why: Refusal::Closed }];
         }
-        let mut actions = Vec::new();
-        match self.idle.pop_front() {
-            Some(cell) => {
-                self.leased.insert(cell);
-                actions.push(Action::Give { to: who, cell });
-            }
-            None => self.waiting.push_back(who),
+        let Some(cell) = self.idle.pop_front() else {
+            self.waiting.push_back(who);
+            return self.make_missing();
+        };
+        self.leased.insert(cell);
+        let mut actions = vec![Action::Give { to: who, cell }];
+        if self.idle.len() < self.stock.div_ceil(2) {
+            actions.extend(self.make_missing());
+        } else if self.missing() > 0 && !self.catching_up {
+            self.catching_up = true;
+            actions.push(Action::MakeSoon);
         }
-        actions.extend(self.make_missing());
         actions
+    }
+
+    /// The moment has passed.
+    pub(crate) fn catch_up(&mut self) -> Vec<Action> {
+        self.catching_up = false;
+        self.make_missing()
     }
 
     /// A caller no longer wants one.
@@ -234,6 +249,7 @@ mod tests {
         Stock(usize),
         Spent(usize),
         Returned(usize),
+        CatchUp,
         IdleDied(usize),
         Close,
     }
@@ -249,6 +265,7 @@ mod tests {
             4 => any::<usize>().prop_map(Step::Spent),
             2 => any::<usize>().prop_map(Step::Returned),
             1 => any::<usize>().prop_map(Step::IdleDied),
+            3 => Just(Step::CatchUp),
         ];
         (prop::collection::vec(step, 0..120), any::<bool>()).prop_map(|(mut steps, close)| {
             if close {
@@ -268,6 +285,7 @@ mod tests {
         idle: Vec<CellId>,
         leased: Vec<CellId>,
         queue: Vec<Ticket>,
+        catching_up: bool,
         closed: bool,
     }
 
@@ -281,6 +299,7 @@ mod tests {
                 idle: Vec::new(),
                 leased: Vec::new(),
                 queue: Vec::new(),
+                catching_up: false,
                 closed: false,
             };
             let actions = books.slots.open();
@@ -332,6 +351,11 @@ mod tests {
                     self.idle.retain(|idle| *idle != cell);
                     (self.slots.died(cell), None)
                 }
+                Step::CatchUp if !self.catching_up => return,
+                Step::CatchUp => {
+                    self.catching_up = false;
+                    (self.slots.catch_up(), None)
+                }
                 Step::Close => {
                     self.closed = true;
                     (self.slots.close(), None)
@@ -346,6 +370,10 @@ mod tests {
             for action in actions {
                 match action {
                     Action::Make => self.making += 1,
+                    Action::MakeSoon => {
+                        assert!(!self.catching_up, "asked twice for one moment");
+                        self.catching_up = true;
+                    }
                     Action::Give { to, cell } => {
                         assert_eq!(self.queue.first(), Some(&to), "somebody was overtaken");
                         self.queue.remove(0);
@@ -392,6 +420,7 @@ mod tests {
                 full || slots.making() >= slots.waiting(),
                 "a caller waits though there is room, and nothing is made"
             );
+            assert!(self.catching_up || slots.missing() == 0, "the stock is short, and nobody sees to it");
             if self.closed {
                 assert_eq!((slots.idle(), slots.waiting()), (0, 0), "a closed pool keeps something");
             }
@@ -418,6 +447,21 @@ mod tests {
             let slots = &books.slots;
             prop_assert_eq!((slots.idle(), slots.leased(), slots.making(), slots.waiting()), (0, 0, 0, 0));
         }
+    }
+
+    #[test]
+    fn a_run_that_has_just_begun_is_left_alone_unless_the_stock_is_low() {
+        let mut slots = Slots::new(4, 8);
+        assert_eq!(slots.open(), [Action::Make; 4]);
+        for cell in 1..=4 {
+            slots.made(CellId::new(cell));
+        }
+        let give = |ticket, cell| Action::Give { to: Ticket(ticket), cell: CellId::new(cell) };
+        assert_eq!(slots.checkout(Ticket(1)), [give(1, 1), Action::MakeSoon]);
+        assert_eq!(slots.checkout(Ticket(2)), [give(2, 2)], "one moment is enough for both");
+        assert_eq!(slots.checkout(Ticket(3)), [give(3, 3), Action::Make, Action::Make, Action::Make]);
+        assert_eq!(slots.spent(CellId::new(1)), []);
+        assert_eq!(slots.catch_up(), []);
     }
 
     #[test]

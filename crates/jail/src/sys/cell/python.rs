@@ -2,7 +2,7 @@
 //!
 //! Written against the stable ABI by hand, because six declarations are all it takes and the library is built without crates.
 //! `configure(plan, init)` is called once; `serve(control)` makes cells until the host hangs up and returns in each of them, by then
-//! confined, with its channel.
+//! confined, with its channel and whether somebody waits for it.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -137,9 +137,9 @@ unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
     // SAFETY: only a child comes here, or a zygote that cannot go on; the values match their formats.
     unsafe {
         match served {
-            Ok(channel) => {
+            Ok(born) => {
                 PyOS_AfterFork_Child();
-                Py_BuildValue(c"i".as_ptr(), channel)
+                Py_BuildValue(c"(ii)".as_ptr(), born.channel, c_int::from(born.hurry))
             }
             Err(error) => raise(&format!("control socket: {error}")),
         }

@@ -1,7 +1,7 @@
 //! What a zygote does once it is ready: one request of the host's, one cell.
 //!
 //! ```text
-//!  control socket   ──► the id to act under, the number of a network place (4 bytes each)
+//!  control socket   ──► the id to act under, the number of a network place, whether somebody waits (4 bytes each)
 //!                       + channel, stdout, stderr, status, cgroup files…
 //!  status socket    ◄── "S" + a handle on PID 1          (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
@@ -22,11 +22,18 @@ use super::plan::CellPlan;
 /// The four that every cell has, and a control group file for each hierarchy there may be.
 const MOST_DESCRIPTORS: usize = 24;
 
-/// Makes cells until the host hangs up, and then ends the process. Returns in each cell, with its channel.
-pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<RawFd> {
+/// What a new cell is told.
+pub(crate) struct Born {
+    pub(crate) channel: RawFd,
+    /// Whether somebody waits for it.
+    pub(crate) hurry: bool,
+}
+
+/// Makes cells until the host hangs up, and then ends the process. Returns in each cell.
+pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<Born> {
     let mut places = Places::new();
     loop {
-        let mut request = [0; 8];
+        let mut request = [0; 12];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
         let (read, count) = kernel::receive_into(control, &mut request, &mut descriptors)?;
         if read == 0 {
@@ -35,15 +42,15 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
         }
         let descriptors = &descriptors[..count];
         if let &[channel, stdout, stderr, status, ref cgroups @ ..] = descriptors {
-            let [a, b, c, d, e, f, g, h] = request;
-            let host_id = Some(u32::from_le_bytes([a, b, c, d])).filter(|&id| id != 0);
-            let made = places.enter(u32::from_le_bytes([e, f, g, h])).and_then(|has_network| {
+            let [id, place, hurry] = words(request);
+            let host_id = Some(id).filter(|&id| id != 0);
+            let made = places.enter(place).and_then(|has_network| {
                 let parts =
                     CellParts { host_id, has_network, channel, stdout, stderr, status, init, cgroups };
                 make_cell(plan, &parts)
             });
             match made {
-                Ok(Forked::Child) => return Ok(CHANNEL),
+                Ok(Forked::Child) => return Ok(Born { channel: CHANNEL, hurry: hurry != 0 }),
                 // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
                 Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
                     let _ = kernel::send_with_descriptor(status, b"S", pidfd.as_raw_fd());
@@ -56,4 +63,9 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
             let _ = kernel::close_between(descriptor, descriptor);
         }
     }
+}
+
+fn words(request: [u8; 12]) -> [u32; 3] {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = request;
+    [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes)
 }
