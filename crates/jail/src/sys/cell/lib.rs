@@ -16,3 +16,4 @@ mod plan;
 mod python;
 mod serve;
 mod spring;
+mod text;

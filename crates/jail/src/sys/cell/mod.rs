@@ -11,6 +11,11 @@ mod plan;
 )]
 mod serve;
 mod spring;
+#[cfg_attr(
+    not(belljar_cell_library),
+    expect(dead_code, reason = "runs in the cell library; compiled here for the lints")
+)]
+mod text;
 
 pub use plan::CellPlan;
 pub(crate) use plan::{PlannedLimit, PlannedMount};

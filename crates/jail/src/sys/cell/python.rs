@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use super::kernel;
 use super::plan::CellPlan;
-use super::serve;
+use super::{serve, text};
 
 type Object = *mut c_void;
 
@@ -130,6 +130,10 @@ unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
         unsafe { PyErr_SetString(PyExc_ValueError, c"configure() comes first".as_ptr()) };
         return null_mut();
     };
+    // An optimisation and no more: where it fails, cells are as they would have been.
+    if cfg!(target_arch = "x86_64") {
+        let _ = text::move_to_large_pages();
+    }
     // Once for all cells: the zygote does nothing but clone from here on, so it stays as it must be right before a fork.
     // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with the call below in every child.
     unsafe { PyOS_BeforeFork() };

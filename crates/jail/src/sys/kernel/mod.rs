@@ -7,6 +7,7 @@
 mod context;
 mod descriptors;
 mod landlock;
+mod memory;
 mod mounts;
 mod process;
 mod rights;
@@ -17,6 +18,7 @@ use std::io;
 pub(crate) use context::*;
 pub(crate) use descriptors::*;
 pub(crate) use landlock::*;
+pub(crate) use memory::*;
 pub(crate) use mounts::*;
 pub(crate) use process::*;
 pub(crate) use rights::*;
