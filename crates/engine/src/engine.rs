@@ -65,6 +65,11 @@ pub trait Cell: Send + 'static {
     /// What it has used so far.
     fn usage(&self) -> CellUsage;
 
+    /// Whether a place it may write to has no room left, by the kernel's word.
+    fn scratch_is_full(&self) -> bool {
+        false
+    }
+
     /// How often it may be used after this use. Cells of the native engine are used once.
     fn uses_left(&self) -> u32 {
         0

@@ -16,6 +16,7 @@ use tokio::io::unix::AsyncFd;
 use super::ids::LeasedId;
 use super::places::LeasedPlace;
 use super::watch::watch;
+use super::zygote::Newborn;
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
 
@@ -51,6 +52,7 @@ struct Parts {
     stderr: Option<AsyncFd<OwnedFd>>,
     status: AsyncFd<OwnedFd>,
     process: AsyncFd<OwnedFd>,
+    scratch: Vec<OwnedFd>,
     share: Share,
     channel_open: bool,
 }
@@ -61,7 +63,7 @@ impl NativeCell {
     pub(super) fn new(
         id: CellId,
         ends: CellEnds<AsyncFd<OwnedFd>>,
-        process: OwnedFd,
+        newborn: Newborn,
         share: Share,
         reaper: Reaper,
     ) -> io::Result<Self> {
@@ -70,7 +72,8 @@ impl NativeCell {
             stdout: Some(ends.stdout),
             stderr: Some(ends.stderr),
             status: ends.status,
-            process: watch(process, Interest::READABLE)?,
+            process: watch(newborn.process, Interest::READABLE)?,
+            scratch: newborn.scratch,
             share,
             channel_open: true,
         };
@@ -209,6 +212,13 @@ impl Cell for NativeCell {
         }
     }
 
+    fn scratch_is_full(&self) -> bool {
+        let full = |place: &OwnedFd| {
+            rustix::fs::fstatvfs(place).is_ok_and(|space| space.f_bavail == 0 || space.f_ffree == 0)
+        };
+        self.parts.as_ref().is_some_and(|parts| parts.scratch.iter().any(full))
+    }
+
     fn kill(&mut self) {
         if let Some(parts) = &self.parts {
             reaper::kill(parts.process.get_ref());
@@ -226,12 +236,12 @@ impl Cell for NativeCell {
 impl Drop for NativeCell {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let Parts { channel, stdout, stderr, status, process, share, .. } = parts;
+        let Parts { channel, stdout, stderr, status, process, scratch, share, .. } = parts;
         let Share { cgroup, host_id, place } = share;
         self.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            belongings: Box::new((channel, stdout, stderr, status, host_id, place)),
+            belongings: Box::new((channel, stdout, stderr, status, scratch, host_id, place)),
         });
     }
 }

@@ -16,7 +16,7 @@ use super::cell::{CellEnds, NativeCell, Share};
 use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
-use super::zygote::{Order, Zygote};
+use super::zygote::{Newborn, Order, Zygote};
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
 
@@ -66,7 +66,7 @@ impl NativeTemplate {
         let order =
             Order { host_id: host_id.as_ref().map_or(0, |leased| leased.get()), place: place.get(), need };
         let spawned = self.connect(order, &cgroup).await;
-        let (ends, process) = match spawned {
+        let (ends, newborn) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
                 let _ = cgroup.remove();
@@ -75,7 +75,7 @@ impl NativeTemplate {
         };
         cgroup.close_join_files();
         let share = Share { cgroup, host_id, place };
-        NativeCell::new(id, ends, process, share, self.resources.reaper.clone())
+        NativeCell::new(id, ends, newborn, share, self.resources.reaper.clone())
             .map_err(EngineError::io("watch a cell"))
     }
 
@@ -84,7 +84,7 @@ impl NativeTemplate {
         &self,
         order: Order,
         cgroup: &CellCgroup,
-    ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, OwnedFd), EngineError> {
+    ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
         let (ours, theirs) = connections().map_err(failed())?;
         let mut descriptors =
@@ -99,8 +99,8 @@ impl NativeTemplate {
             stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
             status: watch(ours.status, Interest::READABLE).map_err(failed())?,
         };
-        let process = self.zygote.birth(&ends.status).await?;
-        Ok((ends, process))
+        let newborn = self.zygote.birth(&ends.status).await?;
+        Ok((ends, newborn))
     }
 }
 

@@ -28,6 +28,14 @@ pub(super) struct Zygote {
     helper: Mutex<Child>,
 }
 
+/// Handles on a new cell.
+pub(super) struct Newborn {
+    /// Its PID 1.
+    pub(super) process: OwnedFd,
+    /// The file systems it may write to.
+    pub(super) scratch: Vec<OwnedFd>,
+}
+
 /// How a cell is to be made.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
@@ -79,7 +87,7 @@ impl Zygote {
             .map_err(EngineError::io("set up the control socket"))?;
         let zygote =
             Self { name: name.to_owned(), control: Some(control), last_words, helper: Mutex::new(helper) };
-        let greeting = tokio::time::timeout(READY_WITHIN, receive(zygote.control())).await;
+        let greeting = tokio::time::timeout(READY_WITHIN, receive(zygote.control(), LONGEST_GREETING)).await;
         let message = match greeting {
             Err(_) => return Err(zygote.gone("it was not ready within 120 s").await),
             Ok(Err(_)) => return Err(zygote.gone("").await),
@@ -117,16 +125,22 @@ impl Zygote {
         }
     }
 
-    /// Waits for the cell that was asked for: a handle on its PID 1.
-    pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<OwnedFd, EngineError> {
-        match receive(status).await {
-            Ok((record, Some(handle))) if record == b"S" => Ok(handle),
-            Ok((record, _)) => {
-                let reason =
-                    String::from_utf8_lossy(record.strip_prefix(b"F").unwrap_or(&record)).into_owned();
-                Err(EngineError::Spawn { name: self.name.clone(), reason })
+    /// Waits for the cell that was asked for.
+    pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
+        let mut scratch = Vec::new();
+        loop {
+            let Ok((record, mut handles)) = receive(status, LONGEST_RECORD).await else {
+                return Err(self.gone("").await);
+            };
+            match (record.as_slice(), handles.pop()) {
+                (b"S", Some(process)) => return Ok(Newborn { process, scratch }),
+                (b"D", last) => scratch = handles.into_iter().chain(last).collect(),
+                _ => {
+                    let reason = record.strip_prefix(b"F").unwrap_or(&record);
+                    let reason = String::from_utf8_lossy(reason).into_owned();
+                    return Err(EngineError::Spawn { name: self.name.clone(), reason });
+                }
             }
-            Err(_) => Err(self.gone("").await),
         }
     }
 
@@ -148,15 +162,17 @@ impl Drop for Zygote {
     }
 }
 
-/// A greeting with the warnings of many tools is the longest.
-const LONGEST_MESSAGE: usize = 64 * 1024;
+/// A greeting may carry the warnings of many tools.
+const LONGEST_GREETING: usize = 64 * 1024;
+/// What is said about one cell: at most why it could not be made.
+const LONGEST_RECORD: usize = 1024;
 
-/// One message with at most one descriptor.
-async fn receive(control: &AsyncFd<OwnedFd>) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+/// One message with the few descriptors that come along.
+async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     control
         .async_io(Interest::READABLE, |socket| {
-            let mut buffer = vec![0; LONGEST_MESSAGE];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut buffer = vec![0; longest];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = recvmsg(
                 socket.as_fd(),
@@ -168,11 +184,13 @@ async fn receive(control: &AsyncFd<OwnedFd>) -> io::Result<(Vec<u8>, Option<Owne
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             buffer.truncate(received.bytes);
-            let handle = ancillary.drain().find_map(|message| match message {
-                RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-                _ => None,
-            });
-            Ok((buffer, handle))
+            let mut handles = Vec::new();
+            for message in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                    handles.extend(descriptors);
+                }
+            }
+            Ok((buffer, handles))
         })
         .await
 }

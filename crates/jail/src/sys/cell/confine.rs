@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::kernel::{self, Forked};
 use super::plan::CellPlan;
@@ -103,6 +103,7 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
     }
+    show_scratch(plan, parts.status)?;
     if !parts.has_network {
         kernel::raise_loopback().step(|| "bring up the loopback interface".into())?;
     }
@@ -112,6 +113,23 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
         enter_landlock(plan)?;
     }
     kernel::install_filter(&plan.cell_filter).step(|| "install the seccomp filter".into())
+}
+
+/// Gives the host a handle on each scratch space: when a script fails, the kernel's word on whether one was full decides the verdict.
+fn show_scratch(plan: &CellPlan, status: RawFd) -> Step {
+    let scratch = || plan.mounts.iter().filter(|mount| mount.kind == "tmpfs");
+    let mut handles: [Option<OwnedFd>; 4] = [const { None }; 4];
+    for (handle, mount) in handles.iter_mut().zip(scratch()) {
+        let opened =
+            kernel::open_place(&mount.target).map_err(|error| (format!("open {}", mount.target), error))?;
+        *handle = Some(opened);
+    }
+    let mut numbers = [-1; 4];
+    let count = scratch().count().min(numbers.len());
+    for (number, handle) in numbers.iter_mut().zip(handles.iter().flatten()) {
+        *number = handle.as_raw_fd();
+    }
+    kernel::send_with_descriptors(status, b"D", &numbers[..count]).step(|| "show the scratch spaces".into())
 }
 
 /// Reading and running everything the mounts show, writing only where the plan says.

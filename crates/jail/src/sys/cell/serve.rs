@@ -3,7 +3,8 @@
 //! ```text
 //!  control socket   ──► the id to act under, the number of a network place, whether somebody waits (4 bytes each)
 //!                       + channel, stdout, stderr, status, cgroup files…
-//!  status socket    ◄── "S" + a handle on PID 1          (from here)
+//!  status socket    ◄── "D" + a handle on each tmpfs     (from PID 1, so that the host can see how full they are)
+//!                   ◄── "S" + a handle on PID 1          (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
 //!                   ◄── "E" and how the guest ended      (from PID 1)
 //! ```
@@ -53,7 +54,7 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
                 Ok(Forked::Child) => return Ok(Born { channel: CHANNEL, hurry: hurry != 0 }),
                 // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
                 Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
-                    let _ = kernel::send_with_descriptor(status, b"S", pidfd.as_raw_fd());
+                    let _ = kernel::send_with_descriptors(status, b"S", &[pidfd.as_raw_fd()]);
                 }
                 Ok(Forked::Parent { pidfd: None, .. }) => report(status, b"Fclone: no handle"),
                 Err(error) => report(status, format!("Fclone: {error}").as_bytes()),

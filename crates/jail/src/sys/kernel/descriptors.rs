@@ -165,11 +165,18 @@ pub(crate) fn receive_with_descriptors(
     Ok((read, owned))
 }
 
-/// Sends one message and one descriptor. Allocates nothing.
-pub(crate) fn send_with_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<()> {
+/// Sends one message and up to eight descriptors. Allocates nothing.
+pub(crate) fn send_with_descriptors(socket: RawFd, text: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
     const MSG_NOSIGNAL: c_int = 0x4000;
+    const MOST: usize = 8;
+    let descriptors = descriptors.get(..descriptors.len().min(MOST)).unwrap_or_default();
     let rights = u64::from(SOL_SOCKET as u32) | u64::from(SCM_RIGHTS as u32) << 32;
-    let mut control = [(CONTROL_HEADER + 4) as u64, rights, u64::from(descriptor as u32)];
+    let mut control = [0; 2 + MOST / 2];
+    control[0] = (CONTROL_HEADER + descriptors.len() * 4) as u64;
+    control[1] = rights;
+    for (at, &descriptor) in descriptors.iter().enumerate() {
+        control[2 + at / 2] |= u64::from(descriptor as u32) << (at % 2 * 32);
+    }
     let mut vector = IoVector { base: text.as_ptr().cast_mut().cast(), len: text.len() };
     let message = MessageHeader {
         name: null_mut(),
@@ -177,7 +184,7 @@ pub(crate) fn send_with_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd
         vectors: &raw mut vector,
         vector_count: 1,
         control: control.as_mut_ptr().cast(),
-        control_len: size_of_val(&control),
+        control_len: CONTROL_HEADER + (descriptors.len() * 4).next_multiple_of(8),
         flags: 0,
     };
     // SAFETY: the header points to buffers of the stated lengths that outlive the call, which only reads them.
