@@ -116,6 +116,7 @@ impl ScriptExecutor {
             seal: &seal,
             limit: self.limits.max_output_bytes,
             printed: Printed::default(),
+            due: started + timeout,
             alarm: Box::pin(tokio::time::sleep_until(started + timeout + ALARM_GRACE)),
             sink,
         };
@@ -165,6 +166,8 @@ struct Listening<'a> {
     seal: &'a str,
     limit: u64,
     printed: Printed,
+    /// When the script's time is up.
+    due: Instant,
     alarm: std::pin::Pin<Box<Sleep>>,
     sink: &'a mut dyn EventSink,
 }
@@ -178,7 +181,7 @@ impl Listening<'_> {
             () = &mut self.alarm => return Ending::Deadline,
         };
         if sent.is_err() {
-            return Ending::Died(cell.autopsy().await);
+            return self.death(cell).await;
         }
         loop {
             let output = tokio::select! {
@@ -188,11 +191,26 @@ impl Listening<'_> {
                 }
                 output = next(cell) => output,
             };
-            let Output::Burst(burst) = output else { return Ending::Died(cell.autopsy().await) };
+            let Output::Burst(burst) = output else { return self.death(cell).await };
             if let Some(ending) = self.take_in(cell, burst).await {
                 return ending;
             }
         }
+    }
+
+    /// How a cell that can no longer be talked to ends. That it has closed everything does not mean that it is about to: a guest may do so
+    /// and live on, and the law is the same for it.
+    async fn death(&mut self, cell: &mut dyn Cell) -> Ending {
+        tokio::select! {
+            biased;
+            autopsy = cell.autopsy() => return Ending::Died(autopsy),
+            () = &mut self.alarm => {}
+        }
+        if !self.transcript.has_outcome() {
+            return Ending::Deadline;
+        }
+        cell.kill();
+        Ending::Died(cell.autopsy().await)
     }
 
     async fn take_in(&mut self, cell: &mut dyn Cell, burst: Burst) -> Option<Ending> {
@@ -231,7 +249,7 @@ impl Listening<'_> {
             let had_outcome = self.transcript.has_outcome();
             let printed = self.printed.up_to(before);
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
-            let event = self.transcript.frame(&frame);
+            let event = self.transcript.frame(&frame, Instant::now() >= self.due);
             if !had_outcome && self.transcript.has_outcome() {
                 let soon = Instant::now() + OUTCOME_GRACE;
                 if soon < self.alarm.deadline() {

@@ -100,7 +100,10 @@ impl Transcript {
     }
 
     /// Takes in a frame that carries the right seal; the event it makes.
-    pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>) -> Option<Event> {
+    ///
+    /// `time_is_up` is the host's word. The guest may say that it ran out of time, but only the host's clock makes it true, and it must be
+    /// true when it is said: a guest that says so early could linger until it is.
+    pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
         let data = || frame.data.map(|raw| Json::from(raw.to_owned()));
         let text =
             |field: &Option<std::borrow::Cow<'_, str>>| field.as_deref().unwrap_or_default().to_owned();
@@ -134,7 +137,7 @@ impl Transcript {
                 self.failure = Some(Failure {
                     message: message.clone(),
                     traceback: traceback.clone(),
-                    timed_out: frame.timed_out,
+                    timed_out: frame.timed_out && time_is_up,
                 });
                 EventKind::Error { message, traceback }
             }
@@ -199,8 +202,7 @@ impl Transcript {
         }
         if let Some(failure) = &self.failure {
             let message = Some(failure.message.clone());
-            // The guest may say that it ran out of time, but only the host's clock makes it true.
-            if failure.timed_out && facts.elapsed >= facts.timeout {
+            if failure.timed_out {
                 return (Verdict::TimeoutWall, message);
             }
             if facts.used.forks_refused > 0 {
@@ -291,7 +293,7 @@ mod tests {
     fn after(frames: &[&str], mode: ExecutionMode) -> Transcript {
         let mut transcript = Transcript::new(ExecutionId::new("e"), mode);
         for frame in frames {
-            transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap());
+            transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false);
         }
         transcript
     }
@@ -329,11 +331,15 @@ mod tests {
 
     #[test]
     fn a_guest_that_claims_a_timeout_before_time_is_not_believed() {
-        let frames = [r#"{"type":"error","message":"Script timed out after 1s","timed_out":true}"#];
-        let late = after(&frames, ExecutionMode::Plan).conclude(&facts(Ending::Finished));
-        assert_eq!(late.verdict, Verdict::TimeoutWall);
-        let early = Facts { elapsed: Duration::from_millis(900), ..facts(Ending::Finished) };
-        assert_eq!(after(&frames, ExecutionMode::Plan).conclude(&early).verdict, Verdict::Exception);
+        let claim = br#"{"type":"error","message":"Script timed out after 1s","timed_out":true}"#;
+        let verdict = |time_is_up| {
+            let mut transcript = after(&[], ExecutionMode::Plan);
+            transcript.frame(&GuestFrame::parse(claim).unwrap(), time_is_up);
+            transcript.conclude(&facts(Ending::Finished)).verdict
+        };
+        assert_eq!(verdict(true), Verdict::TimeoutWall);
+        // By the time of the verdict it is late enough, but it was not when it was said.
+        assert_eq!(verdict(false), Verdict::Exception);
     }
 
     #[test]

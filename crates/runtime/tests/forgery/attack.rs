@@ -1,0 +1,139 @@
+//! One attack: a script, the verdict it must get, and everything that must hold afterwards.
+
+use std::time::Duration;
+
+use belljar_runtime::{Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict};
+
+use crate::support::{config, data, eventually, processes_below, run, runtime, sandbox_with};
+
+/// What every attack can use.
+pub(crate) const PRELUDE: &str = include_str!("attacks/prelude.py");
+
+/// Far more than any attack takes on a loaded machine; a run that is still there then will never end.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// What an untouched cell says of itself.
+const PROBE: &str = "import sys\nemit_result([os.getpid(), os.listdir('/workspace'), os.listdir('/tmp'), 'grave' in sys.modules])";
+
+/// An attack as it stands in its file:
+///
+/// ```text
+/// # attack: its_name
+/// # expect: ok "data" | exception | no_result | exited 0 | signaled 9 | timeout_wall | output
+/// # seconds: 1          the time limit, when it is not the default
+/// ```
+struct Attack {
+    name: &'static str,
+    verdict: Verdict,
+    data: Option<&'static str>,
+    seconds: Option<u64>,
+    body: &'static str,
+}
+
+impl Attack {
+    fn all(file: &'static str) -> Vec<Self> {
+        let attacks: Vec<_> = file.split("# attack: ").skip(1).map(Self::read).collect();
+        assert!(!attacks.is_empty(), "a file of attacks without attacks");
+        attacks
+    }
+
+    fn read(text: &'static str) -> Self {
+        let (name, body) = text.split_once('\n').expect("an attack has a body");
+        let header = |key| body.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
+        let expect = header("expect: ").unwrap_or_else(|| panic!("{name} expects nothing"));
+        let (word, detail) = expect.split_once(' ').unwrap_or((expect, ""));
+        let number = || detail.parse().unwrap_or_else(|_| panic!("{name} expects {expect:?}"));
+        let verdict = match word {
+            "ok" => Verdict::Ok,
+            "exception" => Verdict::Exception,
+            "no_result" => Verdict::NoResult,
+            "timeout_wall" => Verdict::TimeoutWall,
+            "output" => Verdict::Output,
+            "exited" => Verdict::Exited { code: number() },
+            "signaled" => Verdict::Signaled { signal: number() },
+            _ => panic!("{name} expects {expect:?}"),
+        };
+        let data = verdict.is_ok().then_some(detail);
+        let seconds = header("seconds: ").map(|text| text.parse().unwrap());
+        Self { name, verdict, data, seconds, body }
+    }
+
+    async fn run(&self, sandbox: &Sandbox) -> Result<(), String> {
+        let mut request =
+            ExecutionRequest::new(format!("{PRELUDE}\n{}", self.body)).with_execution_id("known");
+        if let Some(seconds) = self.seconds {
+            request = request.with_timeout(Duration::from_secs(seconds));
+        }
+        let mut events = Vec::new();
+        let running = sandbox.run_with(request, |event| events.push(event));
+        let result = tokio::time::timeout(BOUND, running)
+            .await
+            .map_err(|_| "the host waits for ever".to_owned())?
+            .map_err(|error| format!("the host failed: {error}"))?;
+        check_stream(&events, &result)?;
+        let told = (result.verdict.clone(), result.final_data.as_ref().map(|data| data.as_str()));
+        if told != (self.verdict.clone(), self.data) {
+            let expected = (&self.verdict, self.data);
+            return Err(format!("{told:?} instead of {expected:?}: {:?} {:?}", result.error, result.stderr));
+        }
+        Ok(())
+    }
+}
+
+/// What no attack may do to the events and the result, whatever its verdict.
+pub(crate) fn check_stream(events: &[Event], result: &ExecutionResult) -> Result<(), String> {
+    let count = |name: &str| events.iter().filter(|event| event.kind.name() == name).count();
+    for (place, event) in events.iter().enumerate() {
+        let line = serde_json::to_string(event).unwrap();
+        if event.seq != place as u64 || event.execution_id != result.execution_id {
+            return Err(format!("a stray event: {line}"));
+        }
+        if line.contains(['\r', '\n']) {
+            return Err(format!("an event of several lines: {line:?}"));
+        }
+    }
+    if count("script_done") > 1 || count("final_result") + count("error") > 1 {
+        return Err(format!("more than one outcome in {} events", events.len()));
+    }
+    let settled = events.iter().find_map(|event| match &event.kind {
+        EventKind::FinalResult { data } => Some(data),
+        _ => None,
+    });
+    if result.success() && result.final_data.as_ref() != settled {
+        return Err("the result and its event differ".to_owned());
+    }
+    if serde_json::to_string(result).unwrap().contains(['\r', '\n']) {
+        return Err("a result of several lines".to_owned());
+    }
+    match result.success() == result.error.is_none() {
+        true => Ok(()),
+        false => Err(format!("{} with the error {:?}", result.verdict, result.error)),
+    }
+}
+
+/// Runs every attack of a file in one sandbox.
+pub(crate) async fn all_fail(file: &'static str) {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let at_rest = processes_below(std::process::id());
+    let untouched = run(&sandbox, PROBE).await;
+    assert_eq!(data(&untouched), "[2,[],[],false]");
+    let mut successful = Vec::new();
+    for attack in Attack::all(file) {
+        if let Err(why) = attack.run(&sandbox).await {
+            successful.push(format!("{}: {why}", attack.name));
+        }
+        let after = run(&sandbox, PROBE).await;
+        if after.final_data != untouched.final_data {
+            successful.push(format!("{}: the next run is not untouched: {after:?}", attack.name));
+        }
+        eventually(&format!("nothing is left of {}", attack.name), || {
+            processes_below(std::process::id()) == at_rest
+        })
+        .await;
+    }
+    drop(sandbox);
+    runtime.shutdown().await;
+    assert_eq!(processes_below(std::process::id()), Vec::<u32>::new(), "something of the attacks is left");
+    assert!(successful.is_empty(), "attacks succeeded:\n{}", successful.join("\n"));
+}
