@@ -29,6 +29,16 @@ pub enum RuntimeError {
         /// The cell it had.
         cell: CellId,
     },
+    /// A secret that would be hidden from all the text it is part of by chance.
+    #[error(
+        "the value of secret {name} is too short: must be at least {least} bytes, or it could not be told from ordinary output"
+    )]
+    ShortSecret {
+        /// Its name.
+        name: String,
+        /// How long it must be.
+        least: usize,
+    },
     /// There is no place to keep things.
     #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set")]
     NoCacheDirectory,
@@ -41,9 +51,11 @@ impl RuntimeError {
             Self::Engine(error) => error.fault(),
             Self::Checkout(CheckoutError::Spawn(error)) => error.fault(),
             Self::Checkout(_) => Fault::Backend,
-            Self::Script(_) | Self::Timeout { .. } | Self::SessionOver { .. } | Self::NoCacheDirectory => {
-                Fault::Caller
-            }
+            Self::Script(_)
+            | Self::Timeout { .. }
+            | Self::SessionOver { .. }
+            | Self::ShortSecret { .. }
+            | Self::NoCacheDirectory => Fault::Caller,
         }
     }
 }

@@ -11,6 +11,7 @@ use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret
 use belljar_engine::{Burst, Cell, CellUsage, Output};
 use tokio::time::{Instant, Sleep};
 
+use crate::mask::Mask;
 use crate::transcript::{Ending, Facts, Stream, Transcript};
 use crate::{EventSink, RuntimeError};
 
@@ -28,6 +29,7 @@ pub struct ScriptExecutor {
     mode: ExecutionMode,
     required_secrets: Vec<String>,
     secrets: Arc<BTreeMap<String, Secret>>,
+    mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
 }
@@ -49,15 +51,18 @@ impl ScriptExecutor {
             mode,
             required_secrets: Vec::new(),
             secrets: Arc::default(),
+            mask: Mask::default(),
             engine,
             warnings: Arc::default(),
         }
     }
 
-    /// Secrets that must be there before any script starts, and the values known for them.
+    /// Secrets that must be there before any script starts, and the values known for them. Values of four bytes and more are hidden in
+    /// whatever the scripts say.
     #[must_use]
     pub fn with_secrets(mut self, required: Vec<String>, values: Arc<BTreeMap<String, Secret>>) -> Self {
         self.required_secrets = required;
+        self.mask = Mask::new(values.values());
         self.secrets = values;
         self
     }
@@ -111,7 +116,7 @@ impl ScriptExecutor {
         .to_line();
         let started = Instant::now();
         let mut listening = Listening {
-            transcript: Transcript::new(id, mode),
+            transcript: Transcript::new(id, mode, self.mask.clone()),
             lines: Lines::with_limit(self.limits.max_output_bytes as usize),
             seal: &seal,
             limit: self.limits.max_output_bytes,
@@ -140,6 +145,11 @@ impl ScriptExecutor {
             warnings: &self.warnings,
         };
         let cell_is_alive = matches!(ending, Ending::Finished);
+        for event in listening.transcript.rest() {
+            if let Some(taken) = listening.sink.on_event(event) {
+                taken.await;
+            }
+        }
         let script_is_over = cell_is_alive && listening.transcript.is_done();
         Ok(Concluded {
             result: listening.transcript.conclude(&facts),

@@ -26,6 +26,7 @@
 
 mod error;
 mod executor;
+mod mask;
 mod runtime;
 mod sandbox;
 mod session;

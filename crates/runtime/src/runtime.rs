@@ -13,7 +13,7 @@ use belljar_engine::python::Search;
 use belljar_engine::{Blueprint, Capabilities, Engine};
 
 use crate::executor::ScriptExecutor;
-use crate::{RuntimeError, Sandbox};
+use crate::{RuntimeError, Sandbox, mask};
 
 /// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
 const CACHE_ENV: &str = "BELLJAR_CACHE";
@@ -50,7 +50,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Values for the secrets that configs name. A cell gets those its config names, and no others.
+    /// Values for the secrets that configs name. A cell gets those its config names, and no others, and what its scripts say is handed on
+    /// with `***` in place of each value. A value must have four bytes or more.
     #[must_use]
     pub fn secrets(mut self, secrets: BTreeMap<String, Secret>) -> Self {
         self.secrets = secrets;
@@ -119,6 +120,7 @@ impl Runtime {
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Sandbox, RuntimeError> {
         let config = blueprint.config.clone();
+        self.check_secrets(&config)?;
         let shelf = self.pool.open(blueprint, progress).await?;
         let values = self
             .secrets
@@ -130,6 +132,18 @@ impl Runtime {
             .with_secrets(config.secrets, Arc::new(values))
             .with_warnings(shelf.report().warnings.clone().into());
         Ok(Sandbox::new(shelf, executor))
+    }
+
+    /// Refuses to hand out what could not be kept out of results.
+    fn check_secrets(&self, config: &SandboxConfig) -> Result<(), RuntimeError> {
+        let granted = config.secrets.iter().filter_map(|name| Some((name, self.secrets.get(name)?.expose())));
+        for (name, value) in granted {
+            // An empty one is none: the guest is told that it is missing.
+            if !value.is_empty() && value.len() < mask::SHORTEST {
+                return Err(RuntimeError::ShortSecret { name: name.clone(), least: mask::SHORTEST });
+            }
+        }
+        Ok(())
     }
 
     /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.

@@ -1,5 +1,6 @@
 //! What is known of a run so far, and the result it adds up to. Pure: no clock, no I/O.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use belljar_core::config::ExecutionMode;
@@ -9,6 +10,7 @@ use belljar_core::{
 };
 use belljar_engine::{Autopsy, CellUsage, End};
 
+use crate::mask::{Mask, MaskedStream};
 use crate::text::Decoder;
 
 /// Everything the guest has said that counts.
@@ -16,6 +18,7 @@ use crate::text::Decoder;
 pub(crate) struct Transcript {
     id: ExecutionId,
     mode: ExecutionMode,
+    mask: Mask,
     next_seq: u64,
     pub(crate) output_bytes: u64,
     result: Option<Json>,
@@ -34,9 +37,10 @@ struct Failure {
     timed_out: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Captured {
     text: String,
+    masked: MaskedStream,
     decoder: Decoder,
 }
 
@@ -73,10 +77,14 @@ pub(crate) struct Facts<'a> {
 }
 
 impl Transcript {
-    pub(crate) fn new(id: ExecutionId, mode: ExecutionMode) -> Self {
+    /// Of a run that was granted what `mask` hides.
+    pub(crate) fn new(id: ExecutionId, mode: ExecutionMode, mask: Mask) -> Self {
         Self {
             id,
             mode,
+            stdout: Captured::new(&mask),
+            stderr: Captured::new(&mask),
+            mask,
             next_seq: 0,
             output_bytes: 0,
             result: None,
@@ -84,8 +92,6 @@ impl Transcript {
             is_done: false,
             intermediates: Vec::new(),
             logs: Vec::new(),
-            stdout: Captured::default(),
-            stderr: Captured::default(),
         }
     }
 
@@ -104,9 +110,10 @@ impl Transcript {
     /// `time_is_up` is the host's word. The guest may say that it ran out of time, but only the host's clock makes it true, and it must be
     /// true when it is said: a guest that says so early could linger until it is.
     pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
-        let data = || frame.data.map(|raw| Json::from(raw.to_owned()));
-        let text =
-            |field: &Option<std::borrow::Cow<'_, str>>| field.as_deref().unwrap_or_default().to_owned();
+        let mask = self.mask.clone();
+        let data = || frame.data.map(|raw| mask.json(Json::from(raw.to_owned())));
+        let hidden = |field: &str| mask.text(field.into()).into_owned();
+        let text = |field: &Option<Cow<'_, str>>| hidden(field.as_deref().unwrap_or_default());
         let kind = match frame.kind {
             GuestFrameKind::FinalResult => {
                 if self.has_outcome() {
@@ -132,8 +139,7 @@ impl Transcript {
                 if self.has_outcome() {
                     return None;
                 }
-                let (message, traceback) =
-                    (text(&frame.message), frame.traceback.as_deref().map(str::to_owned));
+                let (message, traceback) = (text(&frame.message), frame.traceback.as_deref().map(hidden));
                 self.failure = Some(Failure {
                     message: message.clone(),
                     traceback: traceback.clone(),
@@ -159,13 +165,20 @@ impl Transcript {
         Some(self.event(kind))
     }
 
+    /// What was printed and held back, once nothing more will come.
+    pub(crate) fn rest(&mut self) -> impl Iterator<Item = Event> {
+        let stdout = self.stdout.finish().map(|text| EventKind::Stdout { text });
+        let stderr = self.stderr.finish().map(|text| EventKind::Stderr { text });
+        [stdout, stderr].map(|kind| kind.map(|kind| self.event(kind))).into_iter().flatten()
+    }
+
     fn event(&mut self, kind: EventKind) -> Event {
         let seq = self.next_seq;
         self.next_seq += 1;
         Event { execution_id: self.id.clone(), seq, kind }
     }
 
-    /// The result.
+    /// The result, after the [`rest`](Self::rest).
     pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> ExecutionResult {
         let (verdict, error) = self.judge(facts);
         let traceback = self.failure.and_then(|failure| failure.traceback);
@@ -175,8 +188,8 @@ impl Transcript {
             verdict,
             intermediates: self.intermediates,
             logs: self.logs,
-            stdout: self.stdout.finish(),
-            stderr: self.stderr.finish(),
+            stdout: self.stdout.text,
+            stderr: self.stderr.text,
             error,
             traceback,
             warnings: facts.warnings.to_vec(),
@@ -261,21 +274,30 @@ fn with_separators(number: u64) -> String {
 }
 
 impl Captured {
-    fn take(&mut self, bytes: &[u8]) -> Option<String> {
-        let text = self.decoder.push(bytes);
-        self.text.push_str(&text);
-        (!text.is_empty()).then_some(text)
+    fn new(mask: &Mask) -> Self {
+        Self { text: String::new(), masked: mask.stream(), decoder: Decoder::default() }
     }
 
-    fn finish(mut self) -> String {
-        let rest = self.decoder.finish();
-        self.text.push_str(&rest);
-        self.text
+    fn take(&mut self, bytes: &[u8]) -> Option<String> {
+        let text = self.decoder.push(&self.masked.push(bytes));
+        self.keep(text)
+    }
+
+    fn finish(&mut self) -> Option<String> {
+        let text = self.decoder.push(&self.masked.finish()) + &self.decoder.finish();
+        self.keep(text)
+    }
+
+    fn keep(&mut self, text: String) -> Option<String> {
+        self.text.push_str(&text);
+        (!text.is_empty()).then_some(text)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use belljar_core::Secret;
+
     use super::*;
 
     fn facts(ending: Ending) -> Facts<'static> {
@@ -291,7 +313,7 @@ mod tests {
     }
 
     fn after(frames: &[&str], mode: ExecutionMode) -> Transcript {
-        let mut transcript = Transcript::new(ExecutionId::new("e"), mode);
+        let mut transcript = Transcript::new(ExecutionId::new("e"), mode, Mask::default());
         for frame in frames {
             transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false);
         }
@@ -361,6 +383,45 @@ mod tests {
         let result =
             after(&frames, ExecutionMode::Plan).conclude(&Facts { used: refused, ..facts(Ending::Finished) });
         assert_eq!(result.verdict, Verdict::Pids);
+    }
+
+    #[test]
+    fn a_secret_is_hidden_wherever_the_guest_puts_it() {
+        let mask = Mask::new(&[Secret::new("hunter2")]);
+        let mut transcript = Transcript::new(ExecutionId::new("e"), ExecutionMode::Plan, mask);
+        let frames = [
+            r#"{"type":"log","message":"hunter2"}"#,
+            r#"{"type":"intermediate","label":"hunter2","data":"\u0068unter2"}"#,
+            r#"{"type":"error","message":"no hunter2","traceback":"at hunter2"}"#,
+        ];
+        let mut events: Vec<_> = frames
+            .iter()
+            .filter_map(|frame| transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false))
+            .collect();
+        events.extend(transcript.printed(Stream::Stdout, b"my hunt"));
+        events.extend(transcript.printed(Stream::Stdout, b"er2 and a hunter"));
+        events.extend(transcript.printed(Stream::Stderr, b"hunter2"));
+        events.extend(transcript.rest());
+        let result = transcript.conclude(&facts(Ending::Finished));
+        assert!(!format!("{events:?} {result:?}").contains("hunter2"), "{events:#?} {result:#?}");
+        assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("my *** and a hunter", "***"));
+        assert_eq!(result.error.as_deref(), Some("no ***"));
+    }
+
+    #[test]
+    fn events_and_result_agree_on_what_was_printed() {
+        let mut transcript = after(&[], ExecutionMode::Plan);
+        let mut told = String::new();
+        let mut hear = |event: Event| match event.kind {
+            EventKind::Stdout { text } => told.push_str(&text),
+            other => panic!("{other:?}"),
+        };
+        for piece in [&b"a\xe2\x82"[..], b"\xac b\xe2"] {
+            transcript.printed(Stream::Stdout, piece).map(&mut hear);
+        }
+        transcript.rest().for_each(hear);
+        let result = transcript.conclude(&facts(Ending::Finished));
+        assert_eq!((told.as_str(), result.stdout.as_str()), ("a€ b\u{fffd}", "a€ b\u{fffd}"));
     }
 
     #[test]
