@@ -31,7 +31,8 @@ pub struct RuntimeBuilder {
     cache: Option<PathBuf>,
     python: Option<PathBuf>,
     secrets: BTreeMap<String, Secret>,
-    installer_env: Vec<(String, String)>,
+    /// Not shown: the address of an index often holds a password.
+    installer_env: Vec<(String, Secret)>,
     pool: PoolOptions,
 }
 
@@ -62,7 +63,7 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.installer_env
-            .extend(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+            .extend(variables.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value))));
         self
     }
 
@@ -80,7 +81,9 @@ impl RuntimeBuilder {
         if self.python.is_some() {
             search.explicit = self.python;
         }
-        let engine = NativeEngine::new(NativeOptions { cache, search, installer_env: self.installer_env })?;
+        let installer_env =
+            self.installer_env.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect();
+        let engine = NativeEngine::new(NativeOptions { cache, search, installer_env })?;
         let engine = Arc::new(engine);
         let pool = SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, self.pool);
         Ok(Runtime { engine, pool, secrets: self.secrets })

@@ -1,0 +1,47 @@
+//! A secret's value is in no log, event, result, error, `Debug` output or process argument, and in no process that need not have it.
+//!
+//! The scripts here were granted the value and let it slip in the ways scripts do. One that means to can always encode it first: see
+//! the docs of `runtime::mask` for where that line is.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "../it/support.rs"]
+#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
+mod support;
+
+mod journal;
+mod processes;
+mod said;
+mod shown;
+
+use std::collections::BTreeMap;
+
+use belljar_runtime::{Runtime, Sandbox, SandboxConfig, Secret};
+
+/// The name every test grants its secret under.
+const NAME: &str = "API_KEY";
+
+/// A runtime that knows one secret, and a sandbox that was granted it; `None` where no cell can be made.
+async fn granted(value: &str) -> Option<(Runtime, Sandbox)> {
+    support::runtime()?;
+    let secrets = BTreeMap::from([(NAME.to_owned(), Secret::new(value))]);
+    let runtime = Runtime::builder().cache_dir(support::cache()).secrets(secrets).build().unwrap();
+    let config = SandboxConfig { secrets: vec![NAME.into()], ..support::config() };
+    let sandbox = support::sandbox_with(&runtime, config).await;
+    Some((runtime, sandbox))
+}
+
+/// The forms in which a value would be seen: as it is, as Rust shows it, and as JSON holds it.
+fn forms(value: &str) -> Vec<String> {
+    let shown = format!("{value:?}");
+    let json = serde_json::to_string(value).unwrap();
+    [value, shown.trim_matches('"'), json.trim_matches('"')].map(String::from).to_vec()
+}
+
+#[track_caller]
+fn assert_absent(value: &str, place: &str, text: &str) {
+    for form in forms(value) {
+        assert!(!text.contains(&form), "the secret is in {place}: {text}");
+    }
+}

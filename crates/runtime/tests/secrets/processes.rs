@@ -1,0 +1,80 @@
+//! What the processes of a run know of a secret, as somebody on the host would look at them.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use crate::support::{name_of, processes_below};
+use crate::{NAME, assert_absent, granted};
+
+/// Not a literal that the test's own executable holds, which is the helper's too.
+fn fresh_value() -> String {
+    let mut random = [0u8; 12];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).unwrap();
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
+/// Whether a value is in the writable memory of a process; `None` where we may not look.
+fn remembers(pid: u32, value: &str) -> Option<bool> {
+    const LARGEST: u64 = 512 << 20;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    for line in maps.lines() {
+        let (span, rest) = line.split_once(' ')?;
+        let (from, to) = span.split_once('-')?;
+        let (from, to) = (u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?);
+        if !rest.starts_with("rw") || to - from > LARGEST {
+            continue;
+        }
+        let mut bytes = vec![0; (to - from) as usize];
+        if memory.read_exact_at(&mut bytes, from).is_ok()
+            && bytes.windows(value.len()).any(|window| window == value.as_bytes())
+        {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+fn core_limit(pid: u32) -> String {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap_or_default();
+    line.split_whitespace().skip(4).take(2).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn only_the_process_that_runs_the_script_has_the_value() {
+    let value = fresh_value();
+    let Some((runtime, sandbox)) = granted(&value).await else { return };
+    let script =
+        format!("key = os.environ['{NAME}']\nemit_intermediate('has it', 1)\nwhile True: time.sleep(1)");
+    let mut execution = sandbox.stream(script);
+    assert!(execution.next().await.is_some(), "the script does not run");
+    let below = processes_below(std::process::id());
+    let helper = *below.iter().find(|pid| parent_of(**pid) == Some(std::process::id())).unwrap();
+    let zygote = *below.iter().find(|pid| parent_of(**pid) == Some(helper)).unwrap();
+    let init = *below.iter().find(|pid| parent_of(**pid) == Some(zygote)).unwrap();
+    let guest = *below.iter().find(|pid| parent_of(**pid) == Some(init)).unwrap();
+    for pid in [helper, zygote, init, guest] {
+        for file in ["cmdline", "environ", "status", "comm"] {
+            // What we may not read, others may not either.
+            let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let place = format!("{file} of {} ({pid})", name_of(pid));
+            assert_absent(&value, &place, &String::from_utf8_lossy(&text));
+        }
+    }
+    for (who, pid) in [("the helper", helper), ("the zygote", zygote), ("the cell's init", init)] {
+        assert_ne!(remembers(pid, &value), Some(true), "{who} has the secret in its memory");
+    }
+    // That looking works: where it must be, it is found. To an ordinary user the guest may be out of reach.
+    assert_ne!(remembers(guest, &value), Some(false), "the search does not find what is there");
+    assert_eq!(remembers(std::process::id(), &value), Some(true));
+    assert_eq!(core_limit(guest), "0 0", "a crash of the guest would leave the secret in a core file");
+    drop(execution);
+    drop(sandbox);
+    runtime.shutdown().await;
+}

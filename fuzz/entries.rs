@@ -1,0 +1,124 @@
+//! What is claimed of every input, whoever makes it up: the fuzz targets here, and `crates/core/tests/replay.rs` on a stable toolchain.
+//!
+//! An entry takes any bytes and panics when a claim does not hold.
+
+use std::path::{Component, Path};
+
+use belljar_core::config::{ConfigError, SandboxConfig};
+use belljar_core::wire::{GuestFrame, Lines};
+use belljar_core::{GuestPath, Json};
+
+/// What a guest writes on its channel. The first byte says in how large pieces it arrives.
+pub(crate) fn guest_frames(input: &[u8]) {
+    const LIMIT: usize = 512;
+    let Some((piece, stream)) = input.split_first() else { return };
+    let mut lines = Lines::with_limit(LIMIT);
+    let mut expected = stream.split(|&byte| byte == b'\n');
+    let mut seen = 0;
+    for piece in stream.chunks(usize::from(*piece) + 1) {
+        lines.push(piece);
+        loop {
+            match lines.next_line() {
+                Ok(Some(line)) => {
+                    assert!(line.len() <= LIMIT, "a line of {} bytes came through", line.len());
+                    assert_eq!(Some(line), expected.next(), "a line came out other than it went in");
+                    seen += line.len() + 1;
+                    guest_frame(line);
+                }
+                Ok(None) => break,
+                // Nothing is read after this: the run is over.
+                Err(error) => {
+                    let line = expected.next().expect("a line is too long, so there is one");
+                    assert!(line.len() > error.limit, "a line of {} bytes was refused", line.len());
+                    return;
+                }
+            }
+        }
+    }
+    let last = expected.next().expect("the end of a stream is a line, if an empty one");
+    assert_eq!(seen + last.len(), stream.len(), "{seen} bytes of lines were seen");
+    assert!(last.len() <= LIMIT, "{} bytes are held back", last.len());
+}
+
+fn guest_frame(line: &[u8]) {
+    let Some(frame) = GuestFrame::parse(line) else { return };
+    match &frame.seal {
+        Some(seal) => assert!(frame.is_sealed_with(seal) && !frame.is_sealed_with(&format!("{seal}0"))),
+        None => assert!(!frame.is_sealed_with("")),
+    }
+    let Some(data) = frame.data else { return };
+    let json = Json::from(data.to_owned());
+    assert!(!json.as_str().contains(['\r', '\n']), "a value of several lines: {json:?}");
+    assert_eq!(Json::parse(data.get()).expect("what was read as JSON is JSON"), json);
+    let wrapped = format!("[{}]", json.as_str());
+    assert!(Json::parse(&wrapped).is_ok(), "a value that spoils what it is put into: {wrapped}");
+}
+
+/// A sandbox file.
+pub(crate) fn config_document(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    for (read, is_toml) in [(SandboxConfig::from_toml(text), true), (SandboxConfig::from_json(text), false)] {
+        match read {
+            Ok(config) => config_survives(&config),
+            Err(error) => config_error_names_the_place(&error, text, is_toml),
+        }
+    }
+}
+
+fn config_survives(config: &SandboxConfig) {
+    assert_eq!(config.validate(), Ok(()), "what was read is not valid");
+    let toml = config.to_toml().expect("what is valid can be written");
+    assert_eq!(SandboxConfig::from_toml(&toml).as_ref(), Ok(config), "{toml}");
+    // Not compared: the JSON reader is exact for short decimals only.
+    let json = config.to_json().expect("what is valid can be written");
+    assert!(SandboxConfig::from_json(&json).is_ok(), "{json}");
+}
+
+fn config_error_names_the_place(error: &ConfigError, text: &str, is_toml: bool) {
+    let message = error.to_string();
+    assert_eq!(message.lines().count(), 1, "an error of several lines: {message:?}");
+    // A value may be shown escaped and quoted, a key with its path; never the whole document over and over.
+    assert!(message.len() <= 2048 + 8 * text.len(), "{} bytes of error for {}", message.len(), text.len());
+    match error {
+        ConfigError::Syntax { line, column, .. }
+        | ConfigError::UnknownKey { line, column, .. }
+        | ConfigError::BadValue { line, column, .. } => {
+            assert!((1..=text.split('\n').count()).contains(line), "line {line} of {text:?}");
+            assert!(message.contains(&format!("line {line}, column {column}")), "{message}");
+            assert!(!is_toml || *column >= 1, "{message}");
+        }
+        _ => assert!(message.contains(" is invalid: must "), "{message}"),
+    }
+}
+
+/// A path inside a workspace.
+pub(crate) fn guest_path(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let path = match GuestPath::new(text) {
+        Ok(path) => path,
+        Err(error) => {
+            let message = error.to_string();
+            assert_eq!(message.lines().count(), 1, "an error of several lines: {message:?}");
+            assert!(message.len() <= 256 + 12 * text.len(), "{} bytes of error", message.len());
+            return;
+        }
+    };
+    let joined = Path::new("/workspace").join(&path);
+    assert!(joined.starts_with("/workspace") && joined != Path::new("/workspace"), "{joined:?}");
+    assert!(joined.components().skip(1).all(|part| matches!(part, Component::Normal(_))), "{joined:?}");
+    assert!(path.as_str().len() <= 4096 && path.components().all(|part| (1..=255).contains(&part.len())));
+    assert_eq!(GuestPath::new(path.as_str()).as_ref(), Ok(&path), "what is normal does not stay so");
+    let json = serde_json::to_string(&path).expect("text is JSON");
+    assert_eq!(serde_json::from_str::<GuestPath>(&json).expect("what was written can be read"), path);
+    // Cut in two anywhere, the halves are paths or they are not, but together they never climb. A few cuts: each costs as much as the path.
+    for (at, _) in text.char_indices().step_by(1 + text.len() / 16) {
+        if let (Ok(above), below) = (GuestPath::new(&text[..at]), &text[at..]) {
+            if let Ok(both) = above.join(below) {
+                assert!(
+                    Path::new(both.as_str()).starts_with(above.as_str()),
+                    "{both:?} is not below {above:?}"
+                );
+            }
+        }
+    }
+}
