@@ -188,3 +188,31 @@ if os.fork() == 0:
         while True: time.sleep(1)
     os._exit(0)
 os._exit(0)
+
+# attack: pipes_kept_open_by_nobody
+# expect: exited 3
+# Two sockets, each of them on its way through the other, with copies of everything the host listens to: no process holds them.
+one, other = socket.socketpair()
+for at, sent in ((one, other), (other, one)):
+    rights = struct.pack("4i", sent.fileno(), 1, 2, CHANNEL)
+    at.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+one.close()
+other.close()
+os._exit(3)
+
+# attack: a_channel_sent_over_itself
+# expect: exited 3
+channel = socket.socket(fileno=os.dup(CHANNEL))
+rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("4i", CHANNEL, 1, 2, channel.fileno()))]
+for _ in range(50):
+    channel.sendmsg([b""], rights)
+    channel.sendmsg([b"x"], rights)
+os._exit(3)
+
+# attack: a_first_process_that_gets_no_time
+# expect: exited 3
+for change in (lambda: os.setpriority(os.PRIO_PROCESS, 1, 19), lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)),
+               lambda: os.sched_setaffinity(1, {0}), lambda: os.setpriority(os.PRIO_USER, 0, 19)):
+    try: change()
+    except OSError: pass
+os._exit(3)
