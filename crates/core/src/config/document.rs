@@ -76,7 +76,7 @@ impl Place {
 
     fn syntax(self, message: String) -> ConfigError {
         // A TOML parser's message may span lines; an error is one.
-        let message = message.lines().collect::<Vec<_>>().join("; ");
+        let message = plain(&message.lines().collect::<Vec<_>>().join("; "));
         ConfigError::Syntax { message, line: self.line, column: self.column }
     }
 
@@ -84,7 +84,7 @@ impl Place {
     fn refuse(self, path: &Path, message: String) -> ConfigError {
         let Self { line, column } = self;
         let whole = path.iter().next().is_none();
-        let key = path.to_string();
+        let (key, message) = (plain(&path.to_string()), plain(&message));
         if let Some(rest) = message.strip_prefix("unknown field `") {
             return ConfigError::UnknownKey { hint: hint(rest), key, line, column };
         }
@@ -96,6 +96,16 @@ impl Place {
         }
         if whole { self.syntax(message) } else { ConfigError::BadValue { key, line, column, message } }
     }
+}
+
+/// Text of a document's that is shown in an error: on one line, and without what a terminal would obey.
+fn plain(text: &str) -> String {
+    let is_plain = |c: &char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_plain(&c) { out.push(c) } else { out.extend(c.escape_default()) }
+    }
+    out
 }
 
 /// What was probably meant, from the rest of serde's message: ``memroy_mb`, expected one of `cpu_quota`, `cpu-quota`, …``.
@@ -278,6 +288,14 @@ mod tests {
             (
                 "[network_policy.allowed_ports]\n\"a.com\" = [70000]",
                 "`network_policy.allowed_ports.a.com[0]` at line 2, column 12: invalid value: integer `70000`",
+            ),
+            (
+                "\"a\\n\\u001b[2Jb\" = 1",
+                "unknown key `a\\n\\u{1b}[2Jb` at line 1, column 1: the keys here are name, python_version",
+            ),
+            (
+                "require = [\"fire\\nwall\"]",
+                "`require[0]` at line 1, column 12: unknown variant `fire\\nwall`, expected",
             ),
             ("name = ", "syntax error at line 1, column 8: "),
             ("a = 1\na = 2", "syntax error at line 2, column 1: duplicate key"),
