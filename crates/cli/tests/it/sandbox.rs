@@ -46,10 +46,32 @@ fn a_mount_is_read_only_unless_it_says_rw() {
 fn secrets_come_from_the_environment_and_variables_from_options() {
     let mut run = command(&["run", "--secret", "BELLJAR_TEST_KEY", "--env", "GREETING=a=b", "-"]);
     run.env("BELLJAR_TEST_KEY", "hunter2").env("BELLJAR_TEST_OTHER", "not granted");
-    let script = "emit_result([os.environ.get(name) for name in \
-                  ('BELLJAR_TEST_KEY', 'GREETING', 'BELLJAR_TEST_OTHER')])";
+    let script = "got = os.environ.get\nemit_result([got('BELLJAR_TEST_KEY')[::-1], got('GREETING'), got('BELLJAR_TEST_OTHER')])";
     let outcome = finish(run, script);
-    assert_eq!(outcome.stdout, "[\"hunter2\",\"a=b\",null]\n", "{outcome:#?}");
+    assert_eq!(outcome.stdout, "[\"2retnuh\",\"a=b\",null]\n", "{outcome:#?}");
+}
+
+#[test]
+fn a_secret_that_a_script_lets_slip_is_shown_nowhere() {
+    let script = "import sys\nkey = os.environ['BELLJAR_TEST_KEY']\nprint(key)\nprint(key, file=sys.stderr)\nemit_log(key)\n\
+                  emit_intermediate(key, key)\nraise ValueError(key)";
+    for output in [&[][..], &["--json"], &["--events"]] {
+        let mut run = command(&[&["run", "--secret", "BELLJAR_TEST_KEY"], output, &["-"]].concat());
+        run.env("BELLJAR_TEST_KEY", "hunter2").env("RUST_LOG", "trace");
+        let outcome = finish(run, script);
+        assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+        let shown = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(shown.contains("***") && !shown.contains("hunter2"), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_secret_too_short_to_hide_is_refused() {
+    let mut run = command(&["run", "--secret", "BELLJAR_TEST_KEY", "-"]);
+    run.env("BELLJAR_TEST_KEY", "on");
+    let outcome = finish(run, "emit_result(1)");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    assert!(outcome.stderr.contains("the value of secret BELLJAR_TEST_KEY is too short"), "{outcome:#?}");
 }
 
 #[test]
