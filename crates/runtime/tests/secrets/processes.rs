@@ -78,3 +78,33 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     drop(sandbox);
     runtime.shutdown().await;
 }
+
+/// Whether the kernel writes no core file of a process, whatever its limit: its `/proc` directory is then root's and not its own.
+fn is_not_dumpable(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    let runs_as_root = ids.split_whitespace().nth(1) == Some("0");
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == 0 && !runs_as_root)
+}
+
+#[tokio::test]
+async fn neither_the_helper_nor_the_zygote_leaves_a_core_file() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // As on a host that wants core files of its services.
+    let most = getrlimit(Resource::Core).maximum;
+    setrlimit(Resource::Core, Rlimit { current: most, maximum: most }).unwrap();
+    let Some((runtime, sandbox)) = granted(&fresh_value()).await else { return };
+    let below = processes_below(std::process::id());
+    assert!(below.len() >= 2, "helper and zygote, at least: {below:?}");
+    for pid in below {
+        assert!(
+            core_limit(pid) == "0 0" || is_not_dumpable(pid),
+            "{} ({pid}) may leave a core file: its limit is {:?}",
+            name_of(pid),
+            core_limit(pid)
+        );
+    }
+    drop(sandbox);
+    runtime.shutdown().await;
+}
