@@ -26,6 +26,8 @@
 
 mod error;
 mod executor;
+mod law;
+mod listening;
 mod mask;
 mod runtime;
 mod sandbox;

@@ -6,7 +6,8 @@ use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{Shelf, ShelfStats};
 use belljar_engine::{CellUsage, TemplateReport};
 
-use crate::executor::ScriptExecutor;
+use crate::executor::{Run, ScriptExecutor};
+use crate::law::Cancelled;
 use crate::sink::Queue;
 use crate::{EventSink, Execution, RuntimeError, Session};
 
@@ -57,11 +58,23 @@ impl Sandbox {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        let request = request.into();
+        self.run_unless(&mut Cancelled::never(), request.into(), sink).await
+    }
+
+    async fn run_unless(
+        &self,
+        cancelled: &mut Cancelled,
+        request: ExecutionRequest,
+        sink: &mut dyn EventSink,
+    ) -> Result<ExecutionResult, RuntimeError> {
         request.check()?;
-        let mut lease = self.shelf.checkout().await?;
-        let unused = CellUsage::default();
-        let concluded = self.executor.conclude(lease.cell(), unused, &request, sink).await?;
+        let mut lease = tokio::select! {
+            biased;
+            lease = self.shelf.checkout() => lease?,
+            () = cancelled.wait() => return Ok(self.executor.never_ran(&request)),
+        };
+        let run = Run { request: &request, used_before: CellUsage::default(), sink, cancelled };
+        let concluded = self.executor.conclude(lease.cell(), run).await?;
         if concluded.script_is_over {
             lease.vouch();
         }
@@ -73,8 +86,13 @@ impl Sandbox {
         const QUEUE: usize = 64;
         let (events, stream) = tokio::sync::mpsc::channel(QUEUE);
         let (sandbox, request) = (self.clone(), request.into());
-        let run = tokio::spawn(async move { sandbox.run_into(request, &mut Queue(events)).await });
-        Execution::new(stream, run)
+        let (cancel, cancelled) = tokio::sync::oneshot::channel();
+        let mut cancelled = Cancelled::by(cancelled);
+        let run =
+            tokio::spawn(
+                async move { sandbox.run_unless(&mut cancelled, request, &mut Queue(events)).await },
+            );
+        Execution::new(stream, run, cancel)
     }
 
     /// Takes a cell for several steps that share their variables.

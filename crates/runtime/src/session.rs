@@ -5,7 +5,8 @@ use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::CellUsage;
 use belljar_engine::pool::Lease;
 
-use crate::executor::ScriptExecutor;
+use crate::executor::{Run, ScriptExecutor};
+use crate::law::Cancelled;
 use crate::{EventSink, RuntimeError};
 
 /// A held cell. What one step defines, the next can use; dropping the session destroys the cell.
@@ -55,7 +56,9 @@ impl Session {
         request.check()?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
         let mut lease = self.lease.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
-        let concluded = self.executor.conclude(lease.cell(), self.used, &request, sink).await?;
+        let cancelled = &mut Cancelled::never();
+        let run = Run { request: &request, used_before: self.used, sink, cancelled };
+        let concluded = self.executor.conclude(lease.cell(), run).await?;
         self.used = concluded.used_by_now;
         if concluded.cell_is_alive {
             self.lease = Some(lease);

@@ -2,6 +2,7 @@
 
 use belljar_core::{Event, ExecutionResult};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::RuntimeError;
@@ -11,14 +12,22 @@ use crate::RuntimeError;
 pub struct Execution {
     events: Receiver<Event>,
     run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
+    cancel: Option<oneshot::Sender<()>>,
 }
 
 impl Execution {
     pub(crate) fn new(
         events: Receiver<Event>,
         run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
+        cancel: oneshot::Sender<()>,
     ) -> Self {
-        Self { events, run }
+        Self { events, run, cancel: Some(cancel) }
+    }
+
+    /// Kills the script. What it has said so far can still be read, and the result says that it was cancelled, unless its outcome was known.
+    pub fn cancel(&mut self) {
+        // No receiver means that it is over already.
+        let _ = self.cancel.take().map(|cancel| cancel.send(()));
     }
 
     /// The next event; `None` after the last.

@@ -58,8 +58,12 @@ pub(crate) enum Ending {
     Finished,
     /// The time limit passed, and the cell was killed.
     Deadline,
+    /// The processor time was used up, and the cell was killed.
+    CpuSpent,
     /// It wrote too much, and the cell was killed.
     Flood,
+    /// The caller gave up, and the cell was killed.
+    Cancelled,
     /// The cell ended by itself.
     Died(Autopsy),
 }
@@ -70,8 +74,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) ending: Ending,
     pub(crate) elapsed: Duration,
     pub(crate) timeout: Duration,
+    /// How much processor time it may use, where that is limited.
+    pub(crate) cpu_time: Option<Duration>,
     pub(crate) max_output_bytes: u64,
     pub(crate) used: CellUsage,
+    /// Whether a place it may write to had no room left when it failed.
+    pub(crate) scratch_was_full: bool,
     pub(crate) engine: &'a str,
     pub(crate) warnings: &'a [String],
 }
@@ -218,10 +226,14 @@ impl Transcript {
             if failure.timed_out {
                 return (Verdict::TimeoutWall, message);
             }
-            if facts.used.forks_refused > 0 {
-                return (Verdict::Pids, message);
-            }
-            return (Verdict::Exception, message);
+            // What the kernel says about a limit is believed over what the script made of it.
+            let verdict = match facts {
+                Facts { used, .. } if used.oom_kills > 0 => Verdict::Oom,
+                Facts { used, .. } if used.forks_refused > 0 => Verdict::Pids,
+                Facts { scratch_was_full: true, .. } => Verdict::Disk,
+                _ => Verdict::Exception,
+            };
+            return (verdict, message);
         }
         match facts.ending {
             Ending::Deadline => {
@@ -231,6 +243,12 @@ impl Transcript {
                 );
                 (Verdict::TimeoutWall, Some(message))
             }
+            Ending::CpuSpent => {
+                let limit = facts.cpu_time.unwrap_or_default().as_secs_f64();
+                let message = format!("The script used its {limit}s of processor time and was killed");
+                (Verdict::TimeoutCpu, Some(message))
+            }
+            Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
             Ending::Died(autopsy) => died(&autopsy),
             _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
             _ => {
@@ -305,8 +323,10 @@ mod tests {
             ending,
             elapsed: Duration::from_millis(1500),
             timeout: Duration::from_secs(1),
+            cpu_time: Some(Duration::from_millis(500)),
             max_output_bytes: 1_048_576,
             used: CellUsage::default(),
+            scratch_was_full: false,
             engine: "test",
             warnings: &[],
         }
@@ -374,6 +394,20 @@ mod tests {
         assert_eq!(verdict(dead(End::Killed, 0)), Verdict::Infra);
         assert_eq!(verdict(Ending::Deadline), Verdict::TimeoutWall);
         assert_eq!(verdict(Ending::Flood), Verdict::Output);
+        assert_eq!(verdict(Ending::CpuSpent), Verdict::TimeoutCpu);
+        assert_eq!(verdict(Ending::Cancelled), Verdict::Cancelled);
+    }
+
+    #[test]
+    fn a_failure_beside_a_limit_that_was_hit_is_the_limits_doing() {
+        let frames = [r#"{"type":"error","message":"OSError"}"#];
+        let verdict = |facts| after(&frames, ExecutionMode::Plan).conclude(&facts).verdict;
+        let killed = CellUsage { oom_kills: 1, ..CellUsage::default() };
+        assert_eq!(verdict(Facts { used: killed, ..facts(Ending::Finished) }), Verdict::Oom);
+        assert_eq!(verdict(Facts { scratch_was_full: true, ..facts(Ending::Finished) }), Verdict::Disk);
+        assert_eq!(verdict(facts(Ending::Finished)), Verdict::Exception);
+        let fine = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan);
+        assert_eq!(fine.conclude(&Facts { used: killed, ..facts(Ending::Finished) }).verdict, Verdict::Ok);
     }
 
     #[test]

@@ -79,11 +79,16 @@ pub(super) async fn prepare(
 
 /// What to do about a failure, as far as options can help.
 pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
-    let ResourceLimits { execution_timeout_sec, memory_mb, pids_limit, max_output_bytes, .. } =
-        settings.blueprint.config.resource_limits;
+    let ResourceLimits {
+        execution_timeout_sec, cpu_time_sec, memory_mb, pids_limit, max_output_bytes, ..
+    } = settings.blueprint.config.resource_limits;
     Some(match verdict {
-        Verdict::TimeoutWall | Verdict::TimeoutCpu => {
+        Verdict::TimeoutWall => {
             format!("it may take {execution_timeout_sec} s; give it more with --timeout SECS")
+        }
+        Verdict::TimeoutCpu => {
+            let limit = cpu_time_sec.unwrap_or_default();
+            format!("it may use {limit} s of processor time; raise resource_limits.cpu_time_sec in the --sandbox file")
         }
         Verdict::Oom => format!("it may use {memory_mb} MiB; give it more with --memory MB"),
         Verdict::NoResult => {

@@ -354,15 +354,16 @@ mod tests {
     fn limits() -> impl Strategy<Value = ResourceLimits> {
         let swap = option::of(1..1000_i64);
         // Thousandths: the JSON reader is exact for short decimals only.
-        let thousandths = (10..1_024_000_u32, 1..86_400_000_u32);
+        let thousandths = (10..1_024_000_u32, 1..86_400_000_u32, option::of(1..86_400_000_u32));
         (thousandths, 16..16_777_216_u64, swap, 4..4_194_304_u32, 1024..1_073_741_824_u64, 16..1_048_576_u32)
-            .prop_map(|((cpu, time), memory_mb, swap, pids_limit, max_output_bytes, open_files)| {
+            .prop_map(|((cpu, time, cpu_time), memory_mb, swap, pids_limit, max_output_bytes, open_files)| {
                 ResourceLimits {
                     cpu_quota: f64::from(cpu) / 1000.0,
                     memory_mb,
                     memory_swap_mb: swap.map_or(-1, |more| memory_mb as i64 + more),
                     pids_limit,
                     execution_timeout_sec: f64::from(time) / 1000.0,
+                    cpu_time_sec: cpu_time.map(|time| f64::from(time) / 1000.0),
                     max_output_bytes,
                     open_files,
                 }

@@ -25,6 +25,9 @@ pub struct ResourceLimits {
     /// Wall-clock seconds one script may take; fractions count.
     #[serde(alias = "execution-timeout-sec")]
     pub execution_timeout_sec: f64,
+    /// Seconds of processor time that one script and everything it starts may use together; without it only the clock and `cpu_quota` count.
+    #[serde(alias = "cpu-time-sec")]
+    pub cpu_time_sec: Option<f64>,
     /// Bytes of events, stdout and stderr together.
     #[serde(alias = "max-output-bytes")]
     pub max_output_bytes: u64,
@@ -41,6 +44,7 @@ impl Default for ResourceLimits {
             memory_swap_mb: -1,
             pids_limit: 64,
             execution_timeout_sec: 30.0,
+            cpu_time_sec: None,
             max_output_bytes: 1_048_576,
             open_files: 1024,
         }
@@ -86,6 +90,15 @@ impl ResourceLimits {
                 "must be greater than 0 and at most 86400, because every run must end within a day",
             ));
         }
+        if let Some(seconds) = self.cpu_time_sec
+            && !(seconds > 0.0 && seconds <= 86_400.0 * 1024.0)
+        {
+            return Err(ConfigError::invalid(
+                "cpu_time_sec",
+                seconds,
+                "must be greater than 0 and at most a day on 1024 cores; leave it out for no such limit",
+            ));
+        }
         ConfigError::unless_in(
             1024..=1_073_741_824,
             "max_output_bytes",
@@ -105,6 +118,11 @@ impl ResourceLimits {
         Duration::try_from_secs_f64(self.execution_timeout_sec)
             .unwrap_or_default()
             .max(Duration::from_millis(1))
+    }
+
+    /// The limit on processor time, if there is one.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        self.cpu_time_sec.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default())
     }
 
     /// The memory limit in bytes.

@@ -17,7 +17,7 @@ use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
 
 /// Layers by key under one root. Cheap to make; any number of stores, in any number of processes, may share a root.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LayerStore {
     root: PathBuf,
     environment: Vec<(OsString, OsString)>,

@@ -28,7 +28,7 @@ use crate::reaper::Reaper;
 const MIB: u64 = 1 << 20;
 
 /// How an engine is set up.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NativeOptions {
     /// Where dependency layers and what is known about interpreters are kept.
     pub cache: PathBuf,

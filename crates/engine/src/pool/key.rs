@@ -68,6 +68,7 @@ mod tests {
         match value {
             Value::Null if path.ends_with("python_version") => "3.12".into(),
             Value::Null if path.ends_with("preload") => serde_json::json!(["json"]),
+            Value::Null if path.ends_with("cpu_time_sec") => 1.5.into(),
             Value::Null => "something".into(),
             Value::Bool(value) => (!value).into(),
             Value::Number(number) if path.ends_with("memory_swap_mb") => {

@@ -55,6 +55,8 @@ impl<T> Named<T> for io::Result<T> {
 pub(crate) fn run() -> ! {
     // Whatever the host forgot to mark close-on-exec is none of the guest's business.
     let _ = kernel::close_from(PASSED_ON);
+    // It begins as a copy of the host's program, and the zygote after it holds what cells will be made of: neither leaves a core file.
+    let _ = kernel::limit(kernel::RLIMIT_CORE, 0);
     let mut buffer = [0; 64];
     let code = match kernel::receive_with_descriptors(CONTROL, &mut buffer) {
         Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors) {

@@ -1,0 +1,169 @@
+//! What ends a run from outside: the clock, the processor time it has used, its caller.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep};
+
+/// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a traceback; this is the law.
+const ALARM_GRACE: Duration = Duration::from_millis(300);
+/// How long a script may go on once its outcome is known, so that its last log lines are not lost.
+const OUTCOME_GRACE: Duration = Duration::from_millis(500);
+/// How closely processor time is watched at most.
+const CLOSEST_LOOK: Duration = Duration::from_millis(5);
+
+/// Why the law calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// Time is up.
+    Time,
+    /// The processor time may be used up by now; see [`Law::is_spent`].
+    Look,
+    /// The caller gave up.
+    Cancelled,
+}
+
+/// How much processor time there is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    /// The cell's count at which it is used up.
+    pub(crate) until: Duration,
+    /// At how many cores it can be used.
+    pub(crate) cores: f64,
+}
+
+/// A caller's way to give up.
+pub(crate) struct Cancelled(Option<oneshot::Receiver<()>>);
+
+impl Cancelled {
+    pub(crate) fn never() -> Self {
+        Self(None)
+    }
+
+    /// Dropping the other end is not giving up: whoever wants a run to end without a verdict drops the run.
+    pub(crate) fn by(other_end: oneshot::Receiver<()>) -> Self {
+        Self(Some(other_end))
+    }
+
+    /// Comes back when the caller gives up, or never.
+    pub(crate) async fn wait(&mut self) {
+        if let Some(other_end) = &mut self.0
+            && other_end.await.is_ok()
+        {
+            self.0 = None;
+            return;
+        }
+        self.0 = None;
+        std::future::pending().await
+    }
+}
+
+/// The limits of one run that need a clock.
+pub(crate) struct Law<'a> {
+    due: Instant,
+    alarm: Pin<Box<Sleep>>,
+    allowance: Option<(Allowance, Pin<Box<Sleep>>)>,
+    cancelled: &'a mut Cancelled,
+}
+
+impl<'a> Law<'a> {
+    pub(crate) fn new(
+        started: Instant,
+        timeout: Duration,
+        allowance: Option<Allowance>,
+        cancelled: &'a mut Cancelled,
+    ) -> Self {
+        let due = started + timeout;
+        let first_look = |allowance: Allowance| (allowance, Box::pin(tokio::time::sleep(CLOSEST_LOOK)));
+        Self {
+            due,
+            alarm: Box::pin(tokio::time::sleep_until(due + ALARM_GRACE)),
+            allowance: allowance.map(first_look),
+            cancelled,
+        }
+    }
+
+    /// Waits for a call that ends the run for certain.
+    pub(crate) async fn last_call(&mut self) -> Call {
+        tokio::select! {
+            biased;
+            () = &mut self.alarm => Call::Time,
+            () = self.cancelled.wait() => Call::Cancelled,
+        }
+    }
+
+    /// Waits for the next call. May be dropped and asked again.
+    pub(crate) async fn call(&mut self) -> Call {
+        let look = async {
+            match &mut self.allowance {
+                Some((_, timer)) => timer.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = &mut self.alarm => Call::Time,
+            () = self.cancelled.wait() => Call::Cancelled,
+            () = look => Call::Look,
+        }
+    }
+
+    /// Whether so much processor time is all there was. If not, the next look is due when it could be.
+    pub(crate) fn is_spent(&mut self, spent: Duration) -> bool {
+        let Some((allowance, timer)) = &mut self.allowance else { return false };
+        let left = allowance.until.saturating_sub(spent);
+        if left.is_zero() {
+            return true;
+        }
+        let at_the_earliest = left.div_f64(allowance.cores.max(0.01)).max(CLOSEST_LOOK);
+        timer.as_mut().reset(Instant::now() + at_the_earliest);
+        false
+    }
+
+    /// Whether the script has had its time.
+    pub(crate) fn time_is_up(&self) -> bool {
+        Instant::now() >= self.due
+    }
+
+    /// What is left to wait for is not worth the whole limit.
+    pub(crate) fn outcome_is_known(&mut self) {
+        let soon = Instant::now() + OUTCOME_GRACE;
+        if soon < self.alarm.deadline() {
+            self.alarm.as_mut().reset(soon);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn processor_time_is_looked_at_when_it_could_be_used_up_and_not_before() {
+        let mut never = Cancelled::never();
+        let allowance = Allowance { until: Duration::from_secs(1), cores: 0.5 };
+        let started = Instant::now();
+        let mut law = Law::new(started, Duration::from_secs(60), Some(allowance), &mut never);
+        assert_eq!(law.call().await, Call::Look);
+        let looked = Instant::now();
+        assert!(!law.is_spent(Duration::from_millis(500)));
+        let next = law.allowance.as_ref().unwrap().1.deadline();
+        assert!(next >= looked + Duration::from_secs(1), "half a second is left, at half a core");
+        assert!(law.is_spent(Duration::from_secs(1)));
+    }
+
+    #[tokio::test]
+    async fn a_caller_who_goes_away_has_not_cancelled() {
+        let (other_end, cancel) = oneshot::channel();
+        let mut cancelled = Cancelled::by(cancel);
+        let mut law = Law::new(Instant::now(), Duration::from_millis(1), None, &mut cancelled);
+        drop(other_end);
+        assert_eq!(law.call().await, Call::Time);
+        let (other_end, cancel) = oneshot::channel();
+        let mut cancelled = Cancelled::by(cancel);
+        let mut law = Law::new(Instant::now(), Duration::from_secs(1), None, &mut cancelled);
+        other_end.send(()).unwrap();
+        assert_eq!(law.call().await, Call::Cancelled);
+    }
+}

@@ -1,0 +1,228 @@
+//! Waiting for what a cell says, until it is over or the law says so.
+
+use std::time::Duration;
+
+use belljar_core::Event;
+use belljar_core::wire::{GuestFrame, Lines};
+use belljar_engine::{Burst, Cell, Output};
+
+use crate::EventSink;
+use crate::law::{Call, Law};
+use crate::transcript::{Ending, Stream, Transcript};
+
+/// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so this is never long.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The one place where a run waits.
+pub(crate) struct Listening<'a> {
+    pub(crate) transcript: Transcript,
+    pub(crate) lines: Lines,
+    pub(crate) seal: &'a str,
+    pub(crate) limit: u64,
+    pub(crate) printed: Printed,
+    pub(crate) law: Law<'a>,
+    /// Whether there was no room left to write to when the script said that it failed: by the time it is over there may be.
+    pub(crate) scratch_was_full: bool,
+    /// What the cell was killed for while somebody else was being waited for.
+    pub(crate) broken: Option<Ending>,
+    pub(crate) sink: &'a mut dyn EventSink,
+}
+
+impl Listening<'_> {
+    pub(crate) async fn send_and_listen(&mut self, cell: &mut dyn Cell, line: &[u8]) -> Ending {
+        // A guest that does not read its request is as late as one that does not answer it.
+        let sent = tokio::select! {
+            biased;
+            sent = cell.send(line) => sent,
+            call = self.law.last_call() => {
+                return if call == Call::Cancelled { Ending::Cancelled } else { Ending::Deadline };
+            }
+        };
+        if sent.is_err() {
+            return self.death(cell).await;
+        }
+        loop {
+            if let Some(ending) = self.broken {
+                return ending;
+            }
+            let output = tokio::select! {
+                biased;
+                call = self.law.call() => Err(call),
+                output = next(cell) => Ok(output),
+            };
+            let ending = match output {
+                Err(call) => self.judge(call, cell),
+                Ok(Output::Burst(burst)) => self.take_in(cell, burst).await,
+                Ok(Output::Closed) => Some(self.death(cell).await),
+            };
+            if let Some(ending) = ending {
+                return ending;
+            }
+        }
+    }
+
+    /// Whether a call of the law ends the run.
+    fn judge(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
+        let ending = match call {
+            Call::Time => Ending::Deadline,
+            Call::Cancelled => Ending::Cancelled,
+            Call::Look => {
+                let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
+                if !self.law.is_spent(spent) {
+                    return None;
+                }
+                Ending::CpuSpent
+            }
+        };
+        Some(if self.transcript.has_outcome() { Ending::Finished } else { ending })
+    }
+
+    /// How a cell that can no longer be talked to ends. That it has closed everything does not mean that it is about to: a guest may do so
+    /// and live on, and the law is the same for it.
+    async fn death(&mut self, cell: &mut dyn Cell) -> Ending {
+        loop {
+            let call = tokio::select! {
+                biased;
+                autopsy = cell.autopsy() => return Ending::Died(autopsy),
+                call = self.law.call() => call,
+            };
+            match self.judge(call, cell) {
+                None => {}
+                Some(Ending::Finished) => {
+                    cell.kill();
+                    return Ending::Died(cell.autopsy().await);
+                }
+                Some(ending) => return ending,
+            }
+        }
+    }
+
+    async fn take_in(&mut self, cell: &mut dyn Cell, burst: Burst) -> Option<Ending> {
+        let read = burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        self.transcript.output_bytes += read as u64;
+        if self.transcript.output_bytes > self.limit {
+            return Some(Ending::Flood);
+        }
+        self.printed.stdout.waiting.extend_from_slice(&burst.stdout);
+        self.printed.stderr.waiting.extend_from_slice(&burst.stderr);
+        let ending = self.take_frames(cell, &burst.channel).await;
+        self.tell_printed(cell).await;
+        ending
+    }
+
+    async fn take_frames(&mut self, cell: &mut dyn Cell, bytes: &[u8]) -> Option<Ending> {
+        self.lines.push(bytes);
+        loop {
+            let line = match self.lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return None,
+                Err(_) => return Some(Ending::Flood),
+            };
+            if line.is_empty() {
+                continue;
+            }
+            let frame = GuestFrame::parse(line).filter(|frame| frame.is_sealed_with(self.seal));
+            let Some(frame) = frame else {
+                tracing::debug!(
+                    bytes = line.len(),
+                    "a line that is not a frame of this execution was skipped"
+                );
+                continue;
+            };
+            let before = [frame.stdout, frame.stderr];
+            let had_outcome = self.transcript.has_outcome();
+            let printed = self.printed.up_to(before);
+            let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
+            let event = self.transcript.frame(&frame, self.law.time_is_up());
+            if !had_outcome && self.transcript.has_outcome() {
+                self.scratch_was_full = cell.scratch_is_full();
+                self.law.outcome_is_known();
+            }
+            for event in earlier.into_iter().flatten().chain(event) {
+                self.tell(cell, event).await;
+            }
+            if self.transcript.is_done() {
+                return Some(Ending::Finished);
+            }
+        }
+    }
+
+    /// Hands on what was printed: all of it, when no frame follows that it would have to wait for.
+    async fn tell_printed(&mut self, cell: &mut dyn Cell) {
+        for (stream, bytes) in self.printed.up_to([None, None]) {
+            if let Some(event) = self.transcript.printed(stream, &bytes) {
+                self.tell(cell, event).await;
+            }
+        }
+    }
+
+    /// Hands an event on. The cell waits for a slow taker, the law does not.
+    async fn tell(&mut self, cell: &mut dyn Cell, event: Event) {
+        let Some(mut taken) = self.sink.on_event(event) else { return };
+        loop {
+            let call = tokio::select! {
+                biased;
+                () = &mut taken => return,
+                call = self.law.call() => call,
+            };
+            let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
+            self.broken = match call {
+                Call::Time => Some(Ending::Deadline),
+                Call::Cancelled => Some(Ending::Cancelled),
+                Call::Look => self.law.is_spent(spent).then_some(Ending::CpuSpent),
+            };
+            if self.broken.is_some() {
+                cell.kill();
+                return taken.await;
+            }
+        }
+    }
+
+    /// What a killed cell had printed before it died, as far as the limit allows.
+    pub(crate) async fn last_words(&mut self, cell: &mut dyn Cell) {
+        let until_closed = async {
+            loop {
+                let Output::Burst(burst) = next(cell).await else { return };
+                if self.take_in(cell, burst).await.is_some() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, until_closed).await;
+    }
+}
+
+/// What was printed but not handed on yet, because a frame may belong before it.
+#[derive(Default)]
+pub(crate) struct Printed {
+    stdout: Waiting,
+    stderr: Waiting,
+}
+
+#[derive(Default)]
+struct Waiting {
+    waiting: Vec<u8>,
+    handed_on: u64,
+}
+
+impl Printed {
+    /// What comes before a frame that was preceded by so many bytes; `None` for all there is.
+    fn up_to(&mut self, before: [Option<u64>; 2]) -> [(Stream, Vec<u8>); 2] {
+        let [stdout, stderr] = before;
+        [(Stream::Stdout, self.stdout.up_to(stdout)), (Stream::Stderr, self.stderr.up_to(stderr))]
+    }
+}
+
+impl Waiting {
+    fn up_to(&mut self, before: Option<u64>) -> Vec<u8> {
+        let due = before.map_or(self.waiting.len() as u64, |before| before.saturating_sub(self.handed_on));
+        let count = usize::try_from(due).unwrap_or(usize::MAX).min(self.waiting.len());
+        self.handed_on += count as u64;
+        let rest = self.waiting.split_off(count);
+        std::mem::replace(&mut self.waiting, rest)
+    }
+}
+
+async fn next(cell: &mut dyn Cell) -> Output {
+    std::future::poll_fn(|cx| cell.poll_output(cx)).await
+}
