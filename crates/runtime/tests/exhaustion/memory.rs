@@ -1,0 +1,80 @@
+//! Heap, mappings, files in memory, page tables, buffers.
+
+use belljar_runtime::Verdict;
+
+use crate::attack::Attack;
+
+const COUNTED: &[&str] = &["cgroup_memory"];
+
+async fn oom(script: &str) {
+    Attack::new().needs(COUNTED).ends_as(Verdict::Oom, script).await;
+}
+
+#[tokio::test]
+async fn the_heap() {
+    oom("held = []\nwhile True: held.append(bytearray(b'x') * (1 << 20))").await;
+}
+
+#[tokio::test]
+async fn the_heap_in_many_small_pieces() {
+    oom("held = []\nwhile True: held.append([held])").await;
+}
+
+#[tokio::test]
+async fn one_large_mapping() {
+    oom("import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor at in range(0, 1 << 30, 4096): m[at] = 1").await;
+}
+
+#[tokio::test]
+async fn files_in_memory() {
+    let attack = Attack::new().needs(COUNTED).with(|config| config.scratch_size_mb = 512);
+    attack
+        .ends_as(
+            Verdict::Oom,
+            "with open('/dev/shm/f', 'wb') as f:\n    while True: f.write(b'x' * (1 << 20))",
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn files_without_a_name() {
+    oom("fd = os.memfd_create('x')\nwhile True: os.write(fd, b'x' * (1 << 20))").await;
+}
+
+#[tokio::test]
+async fn page_tables() {
+    // One page and one table for every two megabytes of an address space that is nowhere reserved.
+    oom("import mmap\nm = mmap.mmap(-1, 1 << 42, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)\n\
+         for at in range(0, 1 << 42, 1 << 21): m[at] = 1")
+    .await;
+}
+
+#[tokio::test]
+async fn buffers_of_pipes_and_sockets() {
+    let attack = Attack::new().needs(COUNTED).with(|config| {
+        config.resource_limits.memory_mb = 32;
+        config.resource_limits.open_files = 4096;
+    });
+    let script = "import socket\nheld = []\nwhile True:\n    r, w = os.pipe(); os.set_blocking(w, False); held.append((r, w))\n    try:\n        while True: os.write(w, b'x' * 65536)\n    except BlockingIOError: pass\n\
+                  \x20   a, b = socket.socketpair(); a.setblocking(False); held.append((a, b))\n    try:\n        while True: a.send(b'x' * 65536)\n    except BlockingIOError: pass";
+    let Some(result) = attack.run(script).await else { return };
+    // Whichever bound comes first: the kernel has one of its own for each user's pipes.
+    assert!(matches!(result.verdict, Verdict::Oom | Verdict::Exception), "{result:#?}");
+    assert!(result.usage.peak_memory_bytes.unwrap() <= 33 << 20, "{:?}", result.usage);
+}
+
+#[tokio::test]
+async fn a_child_that_takes_the_memory_and_a_script_that_notices() {
+    let script = "import subprocess, sys\n\
+                  subprocess.run([sys.executable, '-c', 'held = []\\nwhile True: held.append(bytearray(b\"x\") * (1 << 20))'], check=True)";
+    oom(script).await;
+}
+
+#[tokio::test]
+async fn a_child_that_takes_the_memory_and_a_script_that_goes_on() {
+    let script = "import subprocess, sys\n\
+                  p = subprocess.run([sys.executable, '-c', 'held = []\\nwhile True: held.append(bytearray(b\"x\") * (1 << 20))'])\n\
+                  emit_result(p.returncode)";
+    let Some(result) = Attack::new().needs(COUNTED).run(script).await else { return };
+    assert_eq!(crate::support::data(&result), "-9");
+}

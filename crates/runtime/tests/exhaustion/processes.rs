@@ -1,0 +1,69 @@
+//! Forks, threads, zombies, descriptors.
+
+use belljar_runtime::Verdict;
+
+use crate::attack::Attack;
+use crate::support::data;
+
+const COUNTED: &[&str] = &["cgroup_pids"];
+
+#[tokio::test]
+async fn a_fork_bomb() {
+    Attack::new().needs(COUNTED).ends_as(Verdict::Pids, "while True: os.fork()").await;
+}
+
+#[tokio::test]
+async fn a_fork_bomb_that_takes_no_for_an_answer() {
+    let attack =
+        Attack::new().needs(COUNTED).with(|config| config.resource_limits.execution_timeout_sec = 1.0);
+    attack.ends_as(Verdict::TimeoutWall, "while True:\n    try: os.fork()\n    except OSError: pass").await;
+}
+
+#[tokio::test]
+async fn a_thread_bomb() {
+    let script =
+        "import threading\nwhile True: threading.Thread(target=threading.Event().wait, daemon=True).start()";
+    Attack::new().needs(COUNTED).ends_as(Verdict::Pids, script).await;
+}
+
+#[tokio::test]
+async fn a_bomb_of_shells() {
+    let script = "import subprocess\nheld = []\nwhile True: held.append(subprocess.Popen(['sh', '-c', 'sleep 600 & sleep 600']))";
+    Attack::new().needs(COUNTED).ends_as(Verdict::Pids, script).await;
+}
+
+#[tokio::test]
+async fn a_storm_of_zombies_that_nobody_waits_for() {
+    let script = "while True:\n    if os.fork() == 0: os._exit(0)";
+    Attack::new().needs(COUNTED).ends_as(Verdict::Pids, script).await;
+}
+
+#[tokio::test]
+async fn orphans_are_reaped_however_many() {
+    let script = "for _ in range(300):\n    pid = os.fork()\n    if pid == 0:\n        os.fork(); os._exit(0)\n    os.waitpid(pid, 0)\n\
+                  import time\nwhile len([p for p in os.listdir('/proc') if p.isdigit()]) > 2: time.sleep(0.01)\nemit_result('alone')";
+    // Room for orphans that are dead and not yet reaped: on a loaded machine PID 1 may lag behind.
+    let attack = Attack::new().with(|config| config.resource_limits.pids_limit = 700);
+    if let Some(result) = attack.run(script).await {
+        assert_eq!(data(&result), r#""alone""#);
+    }
+}
+
+#[tokio::test]
+async fn daemons_that_left_the_session() {
+    let script = "for _ in range(10):\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n            time.sleep(600)\n        os._exit(0)\n\
+                  emit_result('left')";
+    if let Some(result) = Attack::new().run(script).await {
+        assert_eq!(data(&result), r#""left""#);
+    }
+}
+
+#[tokio::test]
+async fn every_descriptor() {
+    let script = "held = []\nwhile True: held.append(os.open('/dev/null', os.O_RDONLY))";
+    let result = Attack::new().run(script).await;
+    if let Some(result) = result {
+        assert_eq!(result.verdict, Verdict::Exception);
+        assert!(result.error.unwrap().contains("Too many open files"));
+    }
+}
