@@ -36,13 +36,20 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
     // One thread is enough for one script, and spares every event a trip to another core.
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let tokio = tokio.map_err(CliError::system("start the event loop"))?;
-    let outcome = tokio.block_on(async {
+    let work = async move {
         let verbose = arguments.verbose;
         match arguments.command {
             Command::Run(options) => run::run(options, verbose).await,
             Command::Shell(options) => shell::shell(options, verbose).await,
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
+        }
+    };
+    // As a task, because whatever wakes the outermost future also rings the event loop's own bell, which is a system call each time.
+    let outcome = tokio.block_on(async {
+        match tokio::spawn(work).await {
+            Ok(outcome) => outcome,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     });
     tokio.shutdown_timeout(LAST_THREADS);
