@@ -1,5 +1,7 @@
 //! From limits to the plan that every cell of a template is made by.
 
+use std::path::Path;
+
 use crate::seccomp::{SeccompError, cell_filter, zygote_filters};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
@@ -34,6 +36,14 @@ pub struct CellLimits {
 /// The id a guest has inside its cell.
 const GUEST_ID: u32 = 1000;
 
+/// Files of the kernel's that tell every user of the machine about the whole of it, and that no program in a cell needs: boot parameters,
+/// which have carried secrets, counts by device that give away what others do, and on old kernels the names of all processes.
+const MASKED: [&str; 4] = ["/proc/cmdline", "/proc/interrupts", "/proc/sched_debug", "/proc/latency_stats"];
+
+/// Core files go nowhere. Not 0, which keeps the kernel from writing a file but not from starting the host's crash handler, as root
+/// and outside every namespace, where `core_pattern` names one; 1 is the value that stops both.
+const NO_CORE_FILES: u64 = 1;
+
 /// Plans the cells of a template.
 pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
     let scratch = kernel::MS_NOSUID | kernel::MS_NODEV;
@@ -47,16 +57,23 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
         ),
     };
     let mut rlimits = vec![
-        PlannedLimit { resource: kernel::RLIMIT_CORE, value: 0 },
+        PlannedLimit { resource: kernel::RLIMIT_CORE, value: NO_CORE_FILES },
         PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files },
         PlannedLimit { resource: kernel::RLIMIT_MSGQUEUE, value: 0 },
     ];
     rlimits.extend(limits.processes.map(|value| PlannedLimit { resource: kernel::RLIMIT_NPROC, value }));
+    // Not every kernel has every file; a cell's /proc has what this one's has.
+    let masks = MASKED.iter().filter(|path| Path::new(path).exists()).map(|path| PlannedMount {
+        kind: "/dev/null".into(),
+        target: (*path).into(),
+        flags: kernel::MS_BIND,
+        options: String::new(),
+    });
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
     Ok(CellPlan {
         guest_id: GUEST_ID,
-        mounts: vec![
+        mounts: [
             tmpfs("/workspace", limits.scratch_bytes, "0755"),
             tmpfs("/tmp", limits.temporary_bytes, "1777"),
             tmpfs("/dev/shm", limits.temporary_bytes, "1777"),
@@ -66,7 +83,10 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
                 flags: scratch | kernel::MS_NOEXEC,
                 options: String::new(),
             },
-        ],
+        ]
+        .into_iter()
+        .chain(masks)
+        .collect(),
         rlimits,
         extra_data: limits.extra_data.unwrap_or(0),
         writable,
