@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg,
     socketpair,
@@ -92,11 +92,14 @@ fn start(stderr: Stdio) -> Result<Launched, LaunchError> {
     Ok(Launched { control: ours, helper })
 }
 
-/// A file in memory with these contents, for a process that cannot open ours.
+/// A file in memory with these contents, for a process that cannot open ours. Nobody can change it any more: every cell of a template
+/// has the same one mapped.
 pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?;
+    let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = std::fs::File::from(fd);
     file.write_all(contents)?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
     Ok(file.into())
 }
 
@@ -122,4 +125,20 @@ pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -
     }
     sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_file_can_be_read_and_not_changed() {
+        let file = std::fs::File::from(sealed_file("test", b"contents").unwrap());
+        let refused = (&file).write_all(b"x").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert!(file.set_len(0).is_err());
+        let mut read = [0; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut read, 0).unwrap();
+        assert_eq!(&read, b"contents");
+    }
 }
