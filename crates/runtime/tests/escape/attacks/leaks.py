@@ -1,0 +1,141 @@
+# What a guest can learn. Facts about the host that a shared kernel tells everybody are in accepted.py.
+
+# attack: environment
+# The host's variables hold its secrets; a cell's are a fixed list.
+# expect: []
+known = {"HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "USER", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"}
+known |= {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"}
+start = {entry.split("=")[0] for entry in open("/proc/self/environ").read().split("\0") if entry}
+emit_result(sorted((set(os.environ) | start) - known))
+
+# attack: values_of_the_environment
+# No value may name a place or a user of the host's.
+# expect: ["/tmp", "/workspace", "sandbox", "sandbox"]
+emit_result([os.environ[name] for name in ("TMPDIR", "HOME", "USER", "LOGNAME")])
+
+# attack: host_name
+# The host's name is its own.
+# expect: ["belljar", "belljar"]
+emit_result([os.uname().nodename, open("/proc/sys/kernel/hostname").read().strip()])
+
+# attack: identity_of_the_machine
+# Ids and notes that systems leave in /etc.
+# expect: []
+names = ["machine-id", "hostname", "os-release", "issue", "motd", "fstab", "crontab", "hosts.allow", "resolv.conf", "subuid", "sudoers", "environment"]
+emit_result([name for name in names if os.path.lexists(f"/etc/{name}")])
+
+# attack: paths_of_mapped_files
+# Mappings show paths as the guest sees them.
+# expect: []
+paths = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if len(line.split(None, 5)) == 6}
+known = ("/usr/", "/opt/", "/lib", "/memfd:belljar-", "[", "/run/belljar/", "/dev/zero")
+emit_result(sorted(path for path in paths if not path.startswith(known)))
+
+# attack: sources_of_mounts
+# The system's directories show up under their own names; an interpreter, a layer or a grant from elsewhere does not, see grants.rs.
+# expect: []
+rows = [line.split() for line in open("/proc/self/mountinfo")]
+elsewhere = ("/etc/localtime", "/opt/python", "/opt/pydeps", "/dev/", "/proc/")
+shown = [(row[3], row[4]) for row in rows if row[3] != "/" and not row[4].startswith(elsewhere)]
+emit_result([pair for pair in shown if pair[0] != pair[1]])
+
+# attack: keys
+# The kernel's key store: nobody's keys are shown.
+# expect: [0, 0]
+# expect: ["ENOENT", "ENOENT"]
+count = lambda path: len(open(path).readlines()) if os.path.exists(path) else "ENOENT"
+emit_result([count("/proc/keys"), count("/proc/key-users")])
+
+# attack: network_of_the_host
+# Connections, neighbours, routes and sockets of the cell's own network only.
+# expect: {"arp": 0, "route": 0, "tcp": 0, "tcp6": 0, "udp": 0, "udp6": 0, "unix": 0}
+rows = lambda name: len(open(f"/proc/net/{name}").readlines()) - 1
+emit_result({name: rows(name) for name in ("arp", "route", "tcp", "tcp6", "udp", "udp6", "unix")})
+
+# attack: kernel_addresses
+# Symbols without addresses; where things are is half of an exploit.
+# expect: [0]
+# expect: "absent"
+if os.path.exists("/proc/kallsyms"):
+    emit_result(sorted({int(line.split()[0], 16) for line in open("/proc/kallsyms")}))
+else:
+    emit_result("absent")
+
+# attack: physical_memory_map
+# Ranges without addresses.
+# expect: [0]
+# expect: "absent"
+try:
+    emit_result(sorted({int(line.strip().split("-")[0], 16) for line in open("/proc/iomem")}))
+except (FileNotFoundError, PermissionError):
+    emit_result("absent")
+
+# attack: physical_addresses
+# Frame numbers make memory attacks on neighbours practical.
+# expect: [0]
+buffer = ctypes.create_string_buffer(b"x" * (1 << 16))
+with open("/proc/self/pagemap", "rb") as table:
+    table.seek(ctypes.addressof(buffer) // 4096 * 8)
+    entries = struct.unpack("8Q", table.read(64))
+assert any(entry >> 63 for entry in entries)
+emit_result(sorted({entry & (1 << 55) - 1 for entry in entries}))
+
+# attack: kernel_tables_for_root
+# Slabs, mappings, timers, page counts: open to root only.
+# expect: []
+names = ["slabinfo", "vmallocinfo", "timer_list", "sched_debug", "kpagecount", "kpageflags", "kpagecgroup", "pagetypeinfo", "latency_stats", "kmsg"]
+shown = {name: reads(f"/proc/{name}") for name in names}
+emit_result([name for name, answer in shown.items() if answer not in ("EACCES", "EPERM", "ENOENT", "")])
+
+# attack: kernel_stacks
+# Where a process stands in the kernel.
+# expect: ["EACCES", "EACCES"]
+# expect: ["ENOENT", "ENOENT"]
+emit_result([reads("/proc/self/stack"), reads("/proc/1/stack")])
+
+# attack: kernel_command_line
+# Boot parameters have carried passwords, addresses and tokens.
+# expect: ""
+emit_result(reads("/proc/cmdline"))
+
+# attack: interrupt_counts
+# Counts by device and processor tell of keys pressed and pages visited.
+# expect: ""
+emit_result(reads("/proc/interrupts"))
+
+# attack: locks_of_other_processes
+# Only those of processes in sight, and there are none.
+# expect: []
+emit_result(open("/proc/locks").readlines())
+
+# attack: numbers_of_processes_outside
+# Every id in a process's own status is of this namespace.
+# expect: ["2", "2", "1"]
+status = status_of("self")
+emit_result([status["NSpid"], status["NStgid"], status["PPid"]])
+
+# attack: processes_in_the_load_average
+# Its last field is the last process id, of this namespace.
+# expect: true
+emit_result(int(open("/proc/loadavg").read().split()[-1]) < 100)
+
+# attack: logins
+# Who is on the machine, and since when.
+# expect: []
+emit_result([path for path in ("/var/run/utmp", "/run/utmp", "/var/log/wtmp", "/var/log/lastlog") if os.path.exists(path)])
+
+# attack: supplementary_groups
+# Groups of root's are dropped; those of an ordinary user cannot be, and have no name here.
+# expect: true
+emit_result(set(os.getgroups()) <= {1000, 65534})
+
+# attack: scratch_is_empty
+# Nothing of an earlier run, and nothing of the host's.
+# expect: [[], [], []]
+emit_result([os.listdir(place) for place in ("/workspace", "/tmp", "/dev/shm")])
+
+# attack: grants_that_nobody_gave
+# The root holds the system, the scratch places and nothing more.
+# expect: []
+known = {"bin", "lib", "lib32", "lib64", "libx32", "dev", "etc", "opt", "proc", "run", "tmp", "tools", "usr", "workspace"}
+emit_result(sorted(set(os.listdir("/")) - known))

@@ -1,0 +1,159 @@
+//! A config grants a directory: it, and nothing around it, and no more of it than was said.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use belljar_runtime::{FileResource, Runtime, Sandbox, SandboxConfig};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{answer, config, runtime, sandbox, step};
+
+/// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret` beside them.
+struct Granted {
+    host: TempDir,
+    runtime: Runtime,
+    sandbox: Sandbox,
+}
+
+async fn granted() -> Option<Granted> {
+    let runtime = runtime()?;
+    let host = tempfile::tempdir().unwrap();
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    // Open to all, so that it is the walls that are tried and not the host's permissions.
+    mode(host.path(), 0o755);
+    for name in ["read", "write"] {
+        std::fs::create_dir(host.path().join(name)).unwrap();
+        mode(&host.path().join(name), 0o777);
+        std::fs::write(host.path().join(name).join("file"), "granted").unwrap();
+        mode(&host.path().join(name).join("file"), 0o666);
+    }
+    std::fs::write(host.path().join("secret"), "secret").unwrap();
+    symlink("../secret", host.path().join("read/relative")).unwrap();
+    symlink(host.path().join("secret"), host.path().join("read/absolute")).unwrap();
+    let resource = |name: &str| FileResource {
+        host_path: host.path().join(name),
+        container_path: format!("/data/{name}"),
+        read_only: name == "read",
+        docker_host_path: None,
+    };
+    let resources = vec![resource("read"), resource("write")];
+    let sandbox = sandbox(&runtime, SandboxConfig { resources, ..config() }).await;
+    Some(Granted { host, runtime, sandbox })
+}
+
+#[tokio::test]
+async fn beside_a_granted_directory_is_nothing_of_the_hosts() {
+    let Some(granted) = granted().await else { return };
+    let look = "emit_result([open('/data/read/file').read(), sorted(os.listdir('/data/read/..')), attempt(open, '/data/read/../secret')])";
+    assert_eq!(answer(&granted.sandbox, look).await, json!(["granted", ["read", "write"], "ENOENT"]));
+}
+
+#[tokio::test]
+async fn links_in_a_granted_directory_lead_nowhere() {
+    let Some(granted) = granted().await else { return };
+    assert_eq!(std::fs::read_to_string(granted.host.path().join("read/absolute")).unwrap(), "secret");
+    let look = "emit_result([attempt(open, '/data/read/' + name) for name in ('relative', 'absolute')])";
+    assert_eq!(answer(&granted.sandbox, look).await, json!(["ENOENT", "ENOENT"]));
+}
+
+#[tokio::test]
+async fn a_directory_moved_out_by_the_host_is_no_way_out() {
+    let Some(granted) = granted().await else { return };
+    let mut session = granted.sandbox.session().await.unwrap();
+    let enter = "os.makedirs('/data/write/a/b')\nat = os.open('/data/write/a/b', os.O_RDONLY)\nemit_result(attempt(os.stat, '..', dir_fd=at))";
+    assert_eq!(step(&mut session, enter).await, json!("done"));
+    std::fs::rename(granted.host.path().join("write/a"), granted.host.path().join("moved")).unwrap();
+    // In what was moved the guest may go on; above it there is nothing.
+    let climb = "emit_result([attempt(os.stat, '..', dir_fd=at), attempt(os.stat, '../..', dir_fd=at), attempt(open, f'/proc/self/fd/{at}/../../secret')])";
+    let climbed = step(&mut session, climb).await;
+    assert_eq!((&climbed[1], &climbed[2]), (&json!("ENOENT"), &json!("ENOENT")), "{climbed}");
+}
+
+#[tokio::test]
+async fn what_is_granted_for_reading_is_not_written_to() {
+    let Some(granted) = granted().await else { return };
+    let tries = "held = {'EROFS', 'EACCES', 'EPERM', 'EXDEV', 'ENOTTY'}\nf, d = '/data/read/file', '/data/read'\nopened = os.open(f, os.O_RDONLY)\n\
+        tries = {'open': (os.open, f, os.O_WRONLY), 'append': (os.open, f, os.O_WRONLY | os.O_APPEND), 'truncate': (os.truncate, f, 0),\n\
+        'chmod': (os.chmod, f, 0o777), 'fchmod': (os.fchmod, opened, 0o777), 'chown': (os.chown, f, 1000, 1000), 'utime': (os.utime, f),\n\
+        'unlink': (os.unlink, f), 'rename': (os.rename, f, d + '/x'), 'link': (os.link, f, d + '/x'), 'mkdir': (os.mkdir, d + '/x'),\n\
+        'symlink': (os.symlink, f, d + '/x'), 'mknod': (os.mknod, d + '/x'), 'setxattr': (os.setxattr, f, 'user.x', b'x'),\n\
+        'reopen': (os.open, f'/proc/self/fd/{opened}', os.O_RDWR), 'ftruncate': (os.truncate, f'/proc/self/fd/{opened}', 0),\n\
+        'flags': (fcntl.ioctl, opened, 0x40086602, struct.pack('l', 0x20)), 'move out': (os.rename, f, '/data/write/x'),\n\
+        'link out': (os.link, f, '/data/write/x')}\n\
+        emit_result({name: got for name, got in ((n, attempt(*t)) for n, t in tries.items()) if got not in held})";
+    assert_eq!(answer(&granted.sandbox, tries).await, json!({}));
+    assert_eq!(std::fs::read_to_string(granted.host.path().join("read/file")).unwrap(), "granted");
+}
+
+#[tokio::test]
+async fn a_granted_file_is_not_changed_through_a_mapping() {
+    let Some(granted) = granted().await else { return };
+    let tries = "import mmap\nopened = os.open('/data/read/file', os.O_RDONLY)\n\
+        shared = attempt(mmap.mmap, opened, 7, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)\n\
+        private = mmap.mmap(opened, 7, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)\nprivate[:] = b'changed'\n\
+        emit_result([shared, open('/data/read/file').read()])";
+    assert_eq!(answer(&granted.sandbox, tries).await, json!(["EACCES", "granted"]));
+    assert_eq!(std::fs::read_to_string(granted.host.path().join("read/file")).unwrap(), "granted");
+}
+
+#[tokio::test]
+async fn devices_cannot_be_left_in_a_granted_directory() {
+    let Some(granted) = granted().await else { return };
+    let tries = "make = lambda kind, at: attempt(os.mknod, '/data/write/x', kind | 0o666, os.makedev(*at))\n\
+        emit_result([attempt(open, '/data/write/new', 'w'), make(stat.S_IFCHR, (1, 1)), make(stat.S_IFBLK, (254, 0))])";
+    assert_eq!(answer(&granted.sandbox, tries).await, json!(["done", "EPERM", "EPERM"]));
+}
+
+#[tokio::test]
+async fn files_left_in_a_granted_directory_belong_to_nobody_of_note() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(granted) = granted().await else { return };
+    assert_eq!(
+        answer(&granted.sandbox, "emit_result(attempt(open, '/data/write/new', 'w'))").await,
+        json!("done")
+    );
+    let owner = std::fs::metadata(granted.host.path().join("write/new")).unwrap().uid();
+    assert_ne!(owner, 0, "a guest's file is root's");
+    let own = rustix::process::geteuid();
+    assert!(own.is_root() || owner == own.as_raw(), "a guest of user {own:?} left a file of user {owner}");
+}
+
+/// A pipe has no contents to protect, so a read-only mount lets it be written to; Landlock does not.
+#[tokio::test]
+async fn a_pipe_in_a_directory_granted_for_reading_is_not_written_to() {
+    let Some(granted) = granted().await else { return };
+    if !granted.runtime.capabilities().has("landlock") {
+        println!("landlock: skipped (not available here)");
+        return;
+    }
+    let pipe = granted.host.path().join("read/pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+    std::fs::set_permissions(&pipe, PermissionsExt::from_mode(0o666)).unwrap();
+    let tries = "emit_result([attempt(os.open, '/data/read/pipe', flags | os.O_NONBLOCK) for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR)])";
+    assert_eq!(answer(&granted.sandbox, tries).await, json!(["done", "EACCES", "EACCES"]));
+}
+
+/// Accepted: whoever grants a directory grants the sockets in it, for reading or not. The kernel asks for permission to write to
+/// a socket's file but not whether its mount is read-only, and Landlock has no rule for it.
+#[tokio::test]
+async fn accepted_sockets_in_a_granted_directory() {
+    let Some(granted) = granted().await else { return };
+    let path = granted.host.path().join("read/socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+    let connect = "emit_result(attempt(socket.socket(socket.AF_UNIX).connect, '/data/read/socket'))";
+    assert_eq!(answer(&granted.sandbox, connect).await, json!("done"));
+}
+
+/// Accepted: the list of mounts tells where on its disk a granted directory lies. No mount can be made to forget its source.
+#[tokio::test]
+async fn accepted_host_path_of_a_granted_directory() {
+    let Some(granted) = granted().await else { return };
+    let look = "emit_result([row.split()[3] for row in open('/proc/self/mountinfo') if row.split()[4] == '/data/read'])";
+    let seen = answer(&granted.sandbox, look).await;
+    let name = granted.host.path().file_name().unwrap().to_str().unwrap();
+    assert!(seen[0].as_str().unwrap().ends_with(&format!("{name}/read")), "{seen}");
+}

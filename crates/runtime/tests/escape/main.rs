@@ -1,0 +1,27 @@
+//! The escape suite: each test is an attack on a cell, and passes when the attack fails.
+//!
+//! ```text
+//!  attacks/<family>.py   what a script tries, one block an attack, each with the exact answer it must get
+//!  families.rs           the names of these blocks; every one becomes a test
+//!  attack.rs             reads the blocks, runs one, compares
+//!  grants.rs             a granted directory, and what lies around it
+//!  host.rs               the host itself while a cell is alive
+//!  neighbours.rs         another live cell of the same template
+//!  traces.rs             earlier runs, and what all cells are born with
+//!  support.rs            which engine is attacked, and on what terms
+//! ```
+//!
+//! Answers are compared exactly, so that a slip in an attack does not pass for a wall that held; wherever it can, an attack
+//! shows first that its tool works on what the guest owns. Where this machine cannot make cells every test says so and passes, unless
+//! `BELLJAR_TEST_REQUIRE` lists the engine.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod attack;
+mod families;
+mod grants;
+mod host;
+mod neighbours;
+mod support;
+mod traces;

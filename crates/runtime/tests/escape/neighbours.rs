@@ -1,0 +1,266 @@
+//! Two live cells of one template: what one has, the other neither sees nor touches.
+//!
+//! Each look is made twice, with the same words: in the cell that has something, where it must be found, and in the other.
+
+use belljar_runtime::{Runtime, Sandbox, Session};
+use serde_json::{Value, json};
+
+use crate::support::{default_sandbox, step, with_prelude};
+
+/// Two cells that exist at the same time, and what they come from.
+struct Neighbours {
+    _runtime: Runtime,
+    sandbox: Sandbox,
+    one: Session,
+    other: Session,
+}
+
+async fn neighbours() -> Option<Neighbours> {
+    let (runtime, sandbox) = default_sandbox().await?;
+    let (one, other) = (sandbox.session().await.unwrap(), sandbox.session().await.unwrap());
+    Some(Neighbours { _runtime: runtime, sandbox, one, other })
+}
+
+/// One cell does something; both look. The first must see `own`, the second `others`.
+async fn apart(leave: &str, look: &str, own: Value, others: Value) {
+    let Some(mut cells) = neighbours().await else { return };
+    step(&mut cells.one, &format!("{leave}\nemit_result(True)")).await;
+    let look = format!("emit_result({look})");
+    assert_eq!(step(&mut cells.one, &look).await, own, "the look does not find what is there");
+    assert_eq!(step(&mut cells.other, &look).await, others);
+}
+
+#[tokio::test]
+async fn tcp_ports() {
+    apart(
+        "listener = socket.create_server(('127.0.0.1', 40001))",
+        "attempt(socket.socket().connect, ('127.0.0.1', 40001))",
+        json!("done"),
+        json!("ECONNREFUSED"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn tcp_ports_on_every_address() {
+    apart(
+        "listener = socket.create_server(('0.0.0.0', 40002))",
+        "attempt(socket.socket().connect, ('127.9.9.9', 40002))",
+        json!("done"),
+        json!("ECONNREFUSED"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn udp_ports() {
+    // A port that nobody has answers with an error, so that reading needs no deadline.
+    apart(
+        "import threading\nserver = socket.socket(type=socket.SOCK_DGRAM)\nserver.bind(('127.0.0.1', 40003))\n\
+         def echo():\n    while True: server.sendto(*server.recvfrom(9))\nthreading.Thread(target=echo, daemon=True).start()\n",
+        "(lambda s: [s.connect(('127.0.0.1', 40003)), s.send(b'x'), attempt(s.recv, 9)][2])(socket.socket(type=socket.SOCK_DGRAM))",
+        json!("done"),
+        json!("ECONNREFUSED"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn abstract_stream_sockets() {
+    apart(
+        "listener = socket.socket(socket.AF_UNIX); listener.bind('\\0cell'); listener.listen()",
+        "attempt(socket.socket(socket.AF_UNIX).connect, '\\0cell')",
+        json!("done"),
+        json!("ECONNREFUSED"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn abstract_datagram_sockets() {
+    apart(
+        "receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); receiver.bind('\\0cell')",
+        "attempt(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto, b'x', '\\0cell')",
+        json!("done"),
+        json!("ECONNREFUSED"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn sockets_in_the_file_system() {
+    apart(
+        "listener = socket.socket(socket.AF_UNIX); listener.bind('/tmp/cell.sock'); listener.listen()",
+        "attempt(socket.socket(socket.AF_UNIX).connect, '/tmp/cell.sock')",
+        json!("done"),
+        json!("ENOENT"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn scratch_files() {
+    apart(
+        "for place in ('/tmp', '/workspace', '/dev/shm'): open(place + '/trace', 'w').close()",
+        "[os.path.exists(place + '/trace') for place in ('/tmp', '/workspace', '/dev/shm')]",
+        json!([true, true, true]),
+        json!([false, false, false]),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn shared_memory_by_key() {
+    apart(
+        "assert _libc.shmget(0x5EC, 4096, 0o1666) >= 0",
+        "_libc.shmget(0x5EC, 0, 0) >= 0",
+        json!(true),
+        json!(false),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn shared_memory_by_number() {
+    // The first segment of any namespace has the same number.
+    apart(
+        "assert _libc.shmget(0x5EC, 4096, 0o1666) == 0",
+        "_libc.shmctl(0, 2, ctypes.create_string_buffer(256)) == 0",
+        json!(true),
+        json!(false),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn semaphores() {
+    apart(
+        "assert _libc.semget(0x5EC, 1, 0o1666) >= 0",
+        "_libc.semget(0x5EC, 0, 0) >= 0",
+        json!(true),
+        json!(false),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn message_queues() {
+    apart(
+        "assert _libc.msgget(0x5EC, 0o1666) >= 0",
+        "_libc.msgget(0x5EC, 0) >= 0",
+        json!(true),
+        json!(false),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn named_semaphores() {
+    apart(
+        "_libc.sem_open.restype = ctypes.c_void_p\nassert _libc.sem_open(b'/cell', os.O_CREAT, 0o666, 1)",
+        "os.path.exists('/dev/shm/sem.cell')",
+        json!(true),
+        json!(false),
+    )
+    .await;
+}
+
+const WITH_A_CHILD: &str = "child = subprocess.Popen(['sleep', '600'])";
+
+#[tokio::test]
+async fn processes() {
+    apart(WITH_A_CHILD, "len([name for name in os.listdir('/proc') if name.isdigit()])", json!(3), json!(2))
+        .await;
+}
+
+#[tokio::test]
+async fn signals_by_number() {
+    apart(WITH_A_CHILD, "attempt(os.kill, 3, 0)", json!("done"), json!("ESRCH")).await;
+}
+
+#[tokio::test]
+async fn handles_by_number() {
+    apart(WITH_A_CHILD, "isinstance(syscall('pidfd_open', 3, 0), int)", json!(true), json!(false)).await;
+}
+
+#[tokio::test]
+async fn locks_in_proc() {
+    apart(
+        "held = open('/usr/bin/env'); fcntl.flock(held, fcntl.LOCK_EX)",
+        "len(open('/proc/locks').readlines())",
+        json!(1),
+        json!(0),
+    )
+    .await;
+}
+
+/// Accepted: a lock on a file that both can read is seen by both, and so they can signal to each other. Locks are how programs agree
+/// on files, and the files of the system are the same files for all.
+#[tokio::test]
+async fn accepted_locks_on_shared_files() {
+    apart(
+        "held = open('/usr/bin/env'); fcntl.flock(held, fcntl.LOCK_EX)",
+        "attempt(fcntl.flock, open('/usr/bin/env'), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        json!("EAGAIN"),
+        json!("EAGAIN"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn namespaces() {
+    let Some(mut cells) = neighbours().await else { return };
+    let names =
+        "emit_result({name: os.readlink('/proc/self/ns/' + name) for name in os.listdir('/proc/self/ns')})";
+    let (one, other) = (step(&mut cells.one, names).await, step(&mut cells.other, names).await);
+    for name in ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"] {
+        assert!(one[name].is_string());
+        assert_ne!(one[name], other[name], "both are in the same {name} namespace");
+    }
+}
+
+#[tokio::test]
+async fn inodes_of_scratch_places() {
+    let Some(mut cells) = neighbours().await else { return };
+    let devices =
+        "emit_result([os.stat(place).st_dev for place in ('/tmp', '/workspace', '/dev/shm', '/proc')])";
+    let (one, other) = (step(&mut cells.one, devices).await, step(&mut cells.other, devices).await);
+    for (one, other) in one.as_array().unwrap().iter().zip(other.as_array().unwrap()) {
+        assert_ne!(one, other);
+    }
+}
+
+/// What is left of the first cell, and whether there can be new ones, after the second has done its worst.
+async fn unharmed(worst: &str) {
+    let Some(mut cells) = neighbours().await else { return };
+    step(&mut cells.one, &format!("{WITH_A_CHILD}\nemit_result(True)")).await;
+    // It may well end itself with it.
+    let _ = cells.other.step(with_prelude(worst)).await.unwrap();
+    assert_eq!(
+        step(&mut cells.one, "emit_result(child.poll())").await,
+        Value::Null,
+        "a neighbour's child died"
+    );
+    let mut third = cells.sandbox.session().await.unwrap();
+    assert_eq!(step(&mut third, "emit_result(1)").await, json!(1));
+}
+
+#[tokio::test]
+async fn a_signal_to_everybody() {
+    unharmed("os.kill(-1, signal.SIGKILL)").await;
+}
+
+#[tokio::test]
+async fn a_signal_to_ones_own_group() {
+    unharmed("os.kill(0, signal.SIGKILL)").await;
+}
+
+#[tokio::test]
+async fn a_stop_signal_to_ones_own_group() {
+    unharmed("signal.signal(signal.SIGTSTP, signal.SIG_IGN)\nos.kill(0, signal.SIGTSTP)").await;
+}
+
+#[tokio::test]
+async fn a_crash() {
+    unharmed("ctypes.string_at(0)").await;
+}

@@ -1,0 +1,84 @@
+//! Which engine is attacked: the one place that knows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use belljar_core::Secret;
+use belljar_runtime::{ExecutionResult, Runtime, Sandbox, SandboxConfig, Session};
+
+/// Long enough for a loaded machine, short enough to name a hang.
+const HANG: Duration = Duration::from_secs(120);
+
+/// The engine under attack.
+const ENGINE: &str = "native";
+
+/// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
+pub(crate) fn runtime() -> Option<Runtime> {
+    runtime_with_secrets(BTreeMap::new())
+}
+
+/// The same, which knows the values of some secrets.
+pub(crate) fn runtime_with_secrets(secrets: BTreeMap<String, Secret>) -> Option<Runtime> {
+    let cache =
+        std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()));
+    let runtime =
+        Runtime::builder().cache_dir(cache).secrets(secrets).build().expect("the machine can be looked at");
+    assert_eq!(runtime.engine_name(), ENGINE);
+    let obstacles = &runtime.capabilities().obstacles;
+    if obstacles.is_empty() {
+        return Some(runtime);
+    }
+    let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
+    assert!(
+        !required.split(',').any(|part| part == ENGINE),
+        "{ENGINE} is required here, but lacks {obstacles:?}"
+    );
+    println!("{ENGINE}: skipped (no {obstacles:?}; see belljar doctor)");
+    None
+}
+
+/// What a caller gets who asks for nothing, without the stock of warm cells: a test makes those it needs.
+pub(crate) fn config() -> SandboxConfig {
+    SandboxConfig { pool_size: 0, ..SandboxConfig::default() }
+}
+
+pub(crate) async fn sandbox(runtime: &Runtime, config: SandboxConfig) -> Sandbox {
+    runtime.sandbox(config).await.expect("the sandbox can be made ready")
+}
+
+/// A runtime and a default sandbox of it. Both must stay in scope.
+pub(crate) async fn default_sandbox() -> Option<(Runtime, Sandbox)> {
+    let runtime = runtime()?;
+    let sandbox = sandbox(&runtime, config()).await;
+    Some((runtime, sandbox))
+}
+
+/// Runs a script with a bound on hangs.
+pub(crate) async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
+    tokio::time::timeout(HANG, sandbox.run(script))
+        .await
+        .expect("the run hangs")
+        .expect("the run can be made")
+}
+
+/// What a script gave as its result.
+pub(crate) async fn answer(sandbox: &Sandbox, script: &str) -> serde_json::Value {
+    value(&run(sandbox, &with_prelude(script)).await)
+}
+
+/// What a step of a held cell gave as its result.
+pub(crate) async fn step(session: &mut Session, script: &str) -> serde_json::Value {
+    let step = session.step(with_prelude(script));
+    value(&tokio::time::timeout(HANG, step).await.expect("the step hangs").expect("the step can be made"))
+}
+
+/// A script with the attacks' shared tools before it.
+pub(crate) fn with_prelude(script: &str) -> String {
+    format!("{}\n{script}", include_str!("attacks/prelude.py"))
+}
+
+fn value(result: &ExecutionResult) -> serde_json::Value {
+    assert!(result.success(), "the attack did not come to its end: {result:#?}");
+    let data = result.final_data.as_ref().expect("an attack says what it got");
+    serde_json::from_str(data.as_str()).expect("results are JSON")
+}
