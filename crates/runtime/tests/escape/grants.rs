@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{answer, config, runtime, sandbox, step};
+use crate::support::{answer, config, runtime, sandbox, session, step};
 
 /// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret` beside them.
 struct Granted {
@@ -62,13 +62,13 @@ async fn links_in_a_granted_directory_lead_nowhere() {
 #[tokio::test]
 async fn a_directory_moved_out_by_the_host_is_no_way_out() {
     let Some(granted) = granted().await else { return };
-    let mut session = granted.sandbox.session().await.unwrap();
+    let mut held = session(&granted.sandbox).await;
     let enter = "os.makedirs('/data/write/a/b')\nat = os.open('/data/write/a/b', os.O_RDONLY)\nemit_result(attempt(os.stat, '..', dir_fd=at))";
-    assert_eq!(step(&mut session, enter).await, json!("done"));
+    assert_eq!(step(&mut held, enter).await, json!("done"));
     std::fs::rename(granted.host.path().join("write/a"), granted.host.path().join("moved")).unwrap();
     // In what was moved the guest may go on; above it there is nothing.
     let climb = "emit_result([attempt(os.stat, '..', dir_fd=at), attempt(os.stat, '../..', dir_fd=at), attempt(open, f'/proc/self/fd/{at}/../../secret')])";
-    let climbed = step(&mut session, climb).await;
+    let climbed = step(&mut held, climb).await;
     assert_eq!((&climbed[1], &climbed[2]), (&json!("ENOENT"), &json!("ENOENT")), "{climbed}");
 }
 

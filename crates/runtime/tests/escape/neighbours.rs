@@ -5,7 +5,7 @@
 use belljar_runtime::{Runtime, Sandbox, Session};
 use serde_json::{Value, json};
 
-use crate::support::{default_sandbox, step, with_prelude};
+use crate::support::{default_sandbox, session, step, with_prelude};
 
 /// Two cells that exist at the same time, and what they come from.
 struct Neighbours {
@@ -17,7 +17,7 @@ struct Neighbours {
 
 async fn neighbours() -> Option<Neighbours> {
     let (runtime, sandbox) = default_sandbox().await?;
-    let (one, other) = (sandbox.session().await.unwrap(), sandbox.session().await.unwrap());
+    let (one, other) = (session(&sandbox).await, session(&sandbox).await);
     Some(Neighbours { _runtime: runtime, sandbox, one, other })
 }
 
@@ -241,7 +241,7 @@ async fn unharmed(worst: &str) {
         Value::Null,
         "a neighbour's child died"
     );
-    let mut third = cells.sandbox.session().await.unwrap();
+    let mut third = session(&cells.sandbox).await;
     assert_eq!(step(&mut third, "emit_result(1)").await, json!(1));
 }
 

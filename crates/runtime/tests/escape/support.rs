@@ -66,10 +66,17 @@ pub(crate) async fn answer(sandbox: &Sandbox, script: &str) -> serde_json::Value
     value(&run(sandbox, &with_prelude(script)).await)
 }
 
+/// Holds a cell, with a bound on hangs.
+pub(crate) async fn session(sandbox: &Sandbox) -> Session {
+    let held = tokio::time::timeout(HANG, sandbox.session()).await;
+    held.expect("making a cell hangs").expect("a cell can be made")
+}
+
 /// What a step of a held cell gave as its result.
 pub(crate) async fn step(session: &mut Session, script: &str) -> serde_json::Value {
     let step = session.step(with_prelude(script));
-    value(&tokio::time::timeout(HANG, step).await.expect("the step hangs").expect("the step can be made"))
+    let result = tokio::time::timeout(HANG, step).await.expect("the step hangs");
+    value(&result.expect("the step can be made"))
 }
 
 /// A script with the attacks' shared tools before it.

@@ -6,7 +6,9 @@ use belljar_core::Secret;
 use belljar_runtime::{Blueprint, Runtime, SandboxConfig, ToolSource};
 use serde_json::{Value, json};
 
-use crate::support::{answer, config, default_sandbox, run, runtime, sandbox, step};
+use crate::support::{
+    answer, config, default_sandbox, run, runtime, runtime_with_secrets, sandbox, session, step,
+};
 
 /// A text of 32 bytes that is nowhere else, and the call that looks for it without holding it.
 struct Mark {
@@ -51,16 +53,12 @@ async fn a_secret_of_another_sandbox() {
     let Some(plain) = runtime() else { return };
     let mark = Mark::new(&plain).await;
     let secrets = BTreeMap::from([("TOKEN".to_owned(), Secret::new(mark.text.clone()))]);
-    let Some(runtime) = crate::support::runtime_with_secrets(secrets) else { return };
+    let Some(runtime) = runtime_with_secrets(secrets) else { return };
     let entitled = SandboxConfig { secrets: vec!["TOKEN".into()], ..config() };
     let entitled = sandbox(&runtime, entitled).await;
     let look = format!("emit_result([{}, 'TOKEN' in os.environ])", mark.search);
-    let mut session = entitled.session().await.unwrap();
-    assert_eq!(
-        step(&mut session, &look).await,
-        json!([true, true]),
-        "the search does not find what is there"
-    );
+    let mut held = session(&entitled).await;
+    assert_eq!(step(&mut held, &look).await, json!([true, true]), "the search does not find what is there");
     let other = sandbox(&runtime, config()).await;
     assert_eq!(answer(&other, &look).await, json!([false, false]));
 }
@@ -89,7 +87,7 @@ fn differ(one: &Value, other: &Value) {
 #[tokio::test]
 async fn random_numbers_of_two_cells() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
-    let (mut one, mut other) = (sandbox.session().await.unwrap(), sandbox.session().await.unwrap());
+    let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     differ(&step(&mut one, DRAWS).await, &step(&mut other, DRAWS).await);
 }
 
@@ -102,7 +100,7 @@ async fn random_numbers_after_the_zygote_has_drawn_some() {
     let tools = vec![ToolSource { file_name: "draws.py".into(), source: source.into() }];
     let sandbox = runtime.prepare(Blueprint { config: config(), tools }, &mut |_| {}).await.unwrap();
     assert!(sandbox.report().warnings.is_empty(), "{:?}", sandbox.report().warnings);
-    let (mut one, mut other) = (sandbox.session().await.unwrap(), sandbox.session().await.unwrap());
+    let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     differ(&step(&mut one, DRAWS).await, &step(&mut other, DRAWS).await);
 }
 
