@@ -160,6 +160,8 @@ families! {
         immunity_from_the_oom_killer
         audit_identity
         sudo
+        saved_ids
+        lowering_the_core_limit
     ]
 
     processes: [
@@ -184,6 +186,7 @@ families! {
         child_of_pid_1
         making_cells
         arguments_of_processes
+        group_and_session_of_its_own
     ]
 
     kernel: [
@@ -258,6 +261,9 @@ families! {
         typing_with_the_upper_half_set
         pasting_into_the_console
         terminals
+        pairs_of_other_families
+        other_protocols
+        out_of_band_data
     ]
 
     ipc: [
@@ -290,6 +296,8 @@ families! {
         control_groups_of_the_cell
         sealing_the_fate_of_the_cell_library
         asynchronous_input_for_others
+        interfaces_of_the_host_through_the_channel
+        addresses_of_the_host_through_the_channel
     ]
 
     leaks: [
@@ -315,6 +323,7 @@ families! {
         supplementary_groups
         scratch_is_empty
         grants_that_nobody_gave
+        names_of_control_groups
     ]
 
     accepted: [

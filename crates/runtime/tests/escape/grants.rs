@@ -157,3 +157,26 @@ async fn accepted_host_path_of_a_granted_directory() {
     let name = granted.host.path().file_name().unwrap().to_str().unwrap();
     assert!(seen[0].as_str().unwrap().ends_with(&format!("{name}/read")), "{seen}");
 }
+
+/// On the host the file is its owner's, and its mount lets such programs be: whoever runs it there becomes that owner.
+#[tokio::test]
+async fn programs_that_change_ids_cannot_be_left_in_a_granted_directory() {
+    let Some(granted) = granted().await else { return };
+    let leave = "attempt(shutil.copy, '/usr/bin/id', '/data/write/id')\nattempt(os.chmod, '/data/write/id', 0o6755)\n\
+        attempt(os.open, '/data/write/new', os.O_CREAT | os.O_WRONLY, 0o6777)\nemit_result(True)";
+    answer(&granted.sandbox, &format!("import shutil\n{leave}")).await;
+    for name in ["id", "new"] {
+        if let Ok(left) = std::fs::metadata(granted.host.path().join("write").join(name)) {
+            assert_eq!(left.permissions().mode() & 0o6000, 0, "{name} changes ids on the host");
+        }
+    }
+}
+
+/// A lease makes whoever opens the file for writing wait, for as long as 45 seconds.
+#[tokio::test]
+async fn leases_on_a_granted_file() {
+    let Some(granted) = granted().await else { return };
+    let tries = "lease = lambda path: attempt(fcntl.fcntl, os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)\n\
+        emit_result(lease('/data/read/file') in ('EACCES', 'EPERM'))";
+    assert_eq!(answer(&granted.sandbox, tries).await, json!(true));
+}

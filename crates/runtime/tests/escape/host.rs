@@ -106,3 +106,19 @@ async fn environment_of_the_host_is_not_in_memory() {
         String::from_utf8_lossy(&done.stderr)
     );
 }
+
+/// A socket can be bound to an interface by name, which tells whether there is one.
+#[tokio::test]
+async fn interfaces_of_the_host_by_guessing() {
+    let Some((_runtime, sandbox)) = default_sandbox().await else { return };
+    let names: Vec<String> = std::fs::read_dir("/sys/class/net")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lo")
+        .collect();
+    let script = format!(
+        "SO_BINDTODEVICE = 25\nchannel = socket.socket(fileno=os.dup(900))\n\
+         emit_result([name for name in {names:?} if attempt(channel.setsockopt, socket.SOL_SOCKET, SO_BINDTODEVICE, name.encode()) == 'done'])"
+    );
+    assert_eq!(answer(&sandbox, &script).await, json!([]));
+}

@@ -264,3 +264,42 @@ async fn a_stop_signal_to_ones_own_group() {
 async fn a_crash() {
     unharmed("ctypes.string_at(0)").await;
 }
+
+#[tokio::test]
+async fn priority_of_the_group() {
+    let Some(mut cells) = neighbours().await else { return };
+    // The disk's priority too: the processor's may be the lowest already.
+    let look = "emit_result([os.getpriority(os.PRIO_PROCESS, 0), syscall('ioprio_get', 1, 0)])";
+    let before = step(&mut cells.one, look).await;
+    let worst = "attempt(os.setpriority, os.PRIO_PGRP, 0, 19)\nsyscall('ioprio_set', 2, 0, 3 << 13)\nemit_result(True)";
+    step(&mut cells.other, worst).await;
+    assert_eq!(step(&mut cells.one, look).await, before, "a neighbour can be slowed down");
+}
+
+/// One watches the system's programs, the other runs one; the host runs some too.
+async fn unwatched(watch: &str, seen: &str) {
+    let Some(mut cells) = neighbours().await else { return };
+    step(&mut cells.one, &format!("{watch}\nemit_result(True)")).await;
+    step(&mut cells.other, "emit_result(attempt(subprocess.run, ['/usr/bin/env', 'true']))").await;
+    assert_eq!(step(&mut cells.one, &format!("emit_result({seen})")).await, json!([]));
+}
+
+#[tokio::test]
+async fn use_of_shared_files_by_inotify() {
+    unwatched(
+        "NONBLOCK, IN_OPEN = 0o4000, 0x20\nwatch = syscall('inotify_init1', NONBLOCK)\n\
+         refused = isinstance(watch, str) or isinstance(syscall('inotify_add_watch', watch, b'/usr/bin', IN_OPEN), str)",
+        "[] if refused or attempt(os.read, os.dup(watch), 65536) == 'EAGAIN' else ['seen']",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn use_of_shared_files_by_signal() {
+    unwatched(
+        "noticed = []\nsignal.signal(signal.SIGIO, lambda *_: noticed.append(1))\nDN_ACCESS, DN_MULTISHOT = 1, 0x80000000 - (1 << 32)\n\
+         place = os.open('/usr/bin', os.O_RDONLY)\nattempt(fcntl.fcntl, place, fcntl.F_NOTIFY, DN_ACCESS | DN_MULTISHOT)",
+        "noticed[:1]",
+    )
+    .await;
+}

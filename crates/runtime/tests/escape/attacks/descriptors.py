@@ -137,3 +137,27 @@ flags = fcntl.fcntl(900, fcntl.F_GETFL)
 fcntl.fcntl(900, fcntl.F_SETFL, flags | os.O_NONBLOCK | os.O_ASYNC)
 fcntl.fcntl(900, fcntl.F_SETFL, flags)
 emit_result("done")
+
+# attack: interfaces_of_the_host_through_the_channel
+# The channel belongs to the network it was made in: asked about interfaces, it must not tell of the host's.
+# expect: []
+SIOCGIFNAME = 0x8910
+found = []
+for index in range(1, 64):
+    try:
+        found.append(fcntl.ioctl(900, SIOCGIFNAME, struct.pack("16si20x", b"", index))[:16].rstrip(b"\0").decode())
+    except OSError:
+        pass
+emit_result([name for name in found if name != "lo"])
+
+# attack: addresses_of_the_host_through_the_channel
+# The same for addresses: where the host is on the network is its own affair.
+# expect: []
+SIOCGIFCONF = 0x8912
+room = ctypes.create_string_buffer(8192)
+try:
+    (length, _) = struct.unpack("iP", fcntl.ioctl(900, SIOCGIFCONF, struct.pack("iP", 8192, ctypes.addressof(room))))
+except OSError:
+    length = 0
+rows = [room.raw[at : at + 40] for at in range(0, length, 40)]
+emit_result([socket.inet_ntoa(row[20:24]) for row in rows if not row.startswith(b"lo\0")])

@@ -139,3 +139,8 @@ emit_result([os.listdir(place) for place in ("/workspace", "/tmp", "/dev/shm")])
 # expect: []
 known = {"bin", "lib", "lib32", "lib64", "libx32", "dev", "etc", "opt", "proc", "run", "tmp", "tools", "usr", "workspace"}
 emit_result(sorted(set(os.listdir("/")) - known))
+
+# attack: names_of_control_groups
+# Their names carry the host's process id and count its cells; seen from inside, a cell is at the root.
+# expect: ["/"]
+emit_result(sorted({line.strip().split(":", 2)[2] for line in open("/proc/self/cgroup")}))

@@ -172,8 +172,9 @@ emit_result(syscall("ioprio_set", IOPRIO_WHO_PROCESS, 0, REAL_TIME))
 # attack: raising_limits
 # Hard limits are for ever.
 # expect: ["EPERM", "EPERM"]
+RLIMIT_MSGQUEUE = 12
 more = lambda kind: syscall("prlimit64", 0, kind, struct.pack("QQ", 1 << 62, 1 << 62), None)
-emit_result([more(resource.RLIMIT_NOFILE), more(resource.RLIMIT_CORE)])
+emit_result([more(resource.RLIMIT_NOFILE), more(RLIMIT_MSGQUEUE)])
 
 # attack: immunity_from_the_oom_killer
 # Somebody else would be killed in our place.
@@ -191,3 +192,15 @@ emit_result([writes("/proc/self/loginuid", b"0") == "done", reads("/proc/self/lo
 # expect: [true, ""]
 done = subprocess.run("command -v sudo >/dev/null || exit 1; sudo -n id", shell=True, capture_output=True, text=True)
 emit_result([done.returncode != 0, done.stdout])
+
+# attack: saved_ids
+# Real, effective, saved and file system ids: a saved one of the zygote's would be a way back to it, were it ever mapped here.
+# expect: ["1000 1000 1000 1000", "1000 1000 1000 1000"]
+status = status_of("self")
+emit_result([" ".join(status[name].split()) for name in ("Uid", "Gid")])
+
+# attack: lowering_the_core_limit
+# 1 keeps the host's crash handler away; 0, which looks stricter, would call it.
+# expect: [1, 1]
+syscall("prlimit64", 0, resource.RLIMIT_CORE, struct.pack("QQ", 0, 0), None)
+emit_result(resource.getrlimit(resource.RLIMIT_CORE))

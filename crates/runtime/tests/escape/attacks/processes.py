@@ -155,3 +155,8 @@ else:
 # Command lines carry paths and tokens.
 # expect: ["belljar-init", "/run/belljar/harness.py"]
 emit_result([open(f"/proc/{pid}/cmdline").read().rstrip("\0").split("\0")[-1] for pid in (1, 2)])
+
+# attack: group_and_session_of_its_own
+# A signal or a priority for "my group" reaches whoever is in it; 0 means that the group was made outside, and has members there.
+# expect: [true, true]
+emit_result([os.getpgrp() != 0, os.getsid(0) != 0])
