@@ -40,10 +40,6 @@ const GUEST_ID: u32 = 1000;
 /// which have carried secrets, counts by device that give away what others do, and on old kernels the names of all processes.
 const MASKED: [&str; 4] = ["/proc/cmdline", "/proc/interrupts", "/proc/sched_debug", "/proc/latency_stats"];
 
-/// Core files go nowhere. Not 0, which keeps the kernel from writing a file but not from starting the host's crash handler, as root
-/// and outside every namespace, where `core_pattern` names one; 1 is the value that stops both.
-const NO_CORE_FILES: u64 = 1;
-
 /// Plans the cells of a template.
 pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
     let scratch = kernel::MS_NOSUID | kernel::MS_NODEV;
@@ -57,7 +53,6 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
         ),
     };
     let mut rlimits = vec![
-        PlannedLimit { resource: kernel::RLIMIT_CORE, value: NO_CORE_FILES },
         PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files },
         PlannedLimit { resource: kernel::RLIMIT_MSGQUEUE, value: 0 },
     ];

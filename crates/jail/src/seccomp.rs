@@ -26,6 +26,7 @@ pub struct SeccompError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
+const DONE: u32 = 0;
 
 /// Calls by which cells are made, answered with "operation not permitted" in a cell.
 const REFUSED_TO_CELLS: &[i64] = &[
@@ -45,6 +46,7 @@ const REFUSED: &[i64] = &[
     nr::CHROOT,
     nr::MOVE_MOUNT,
     nr::OPEN_TREE,
+    nr::OPEN_TREE_ATTR,
     nr::FSOPEN,
     nr::FSCONFIG,
     nr::FSMOUNT,
@@ -116,13 +118,24 @@ const ABSENT: &[i64] = &[
     nr::IO_URING_ENTER,
     nr::IO_URING_REGISTER,
     nr::MEMFD_SECRET,
+    // They tell what the host and other cells do with files that all can read.
+    #[cfg(target_arch = "x86_64")]
+    nr::INOTIFY_INIT,
+    nr::INOTIFY_INIT1,
+    nr::INOTIFY_ADD_WATCH,
+    // Its mode is behind a pointer, see the bits that change ids below.
+    nr::OPENAT2,
 ];
 
 /// The filters of a zygote, in the kernel's own layout, to be installed in this order. Its cells inherit them.
 pub(crate) fn zygote_filters() -> Result<Vec<Vec<u8>>, SeccompError> {
     let mut refused = always(REFUSED);
     refused.extend(conditional()?);
-    Ok(vec![bytes(compile(always(ABSENT), ENOSYS)?), bytes(compile(refused, EPERM)?)])
+    Ok(vec![
+        bytes(compile(always(ABSENT), ENOSYS)?),
+        bytes(compile(refused, EPERM)?),
+        bytes(compile(pretended()?, DONE)?),
+    ])
 }
 
 /// What each cell adds to them.
@@ -150,20 +163,84 @@ fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
     const SOCK_TYPE: u64 = 0xf;
     const TIOCSTI: u64 = 0x5412;
     const TIOCLINUX: u64 = 0x541c;
+    const TCP: u64 = 6;
+    const UDP: u64 = 17;
+    const MSG_OOB: u64 = 1;
+    const SOL_SOCKET: u64 = 1;
+    const SO_PEERPIDFD: u64 = 77;
+    const F_SETLEASE: u64 = 1024;
+    const F_NOTIFY: u64 = 1026;
     let equal = |argument, value| condition(argument, SeccompCmpOp::Eq, value);
     let other = |argument, value| condition(argument, SeccompCmpOp::Ne, value);
-    Ok(BTreeMap::from([
+    let bit = |argument, value| condition(argument, SeccompCmpOp::MaskedEq(value), value);
+    let mut rules = BTreeMap::from([
         (
             nr::SOCKET,
             vec![
                 rule(vec![other(0, AF_UNIX)?, other(0, AF_INET)?, other(0, AF_INET6)?])?,
                 rule(vec![condition(1, SeccompCmpOp::MaskedEq(SOCK_TYPE), SOCK_RAW)?])?,
+                // Other protocols of these families are a driver each, some loaded on demand.
+                rule(vec![other(0, AF_UNIX)?, other(2, 0)?, other(2, TCP)?, other(2, UDP)?])?,
             ],
         ),
+        (nr::SOCKETPAIR, vec![rule(vec![other(0, AF_UNIX)?])?]),
+        // Out-of-band data, which only exploits send over Unix sockets.
+        (nr::SENDTO, vec![rule(vec![bit(3, MSG_OOB)?])?]),
+        (nr::SENDMSG, vec![rule(vec![bit(2, MSG_OOB)?])?]),
+        (nr::SENDMMSG, vec![rule(vec![bit(3, MSG_OOB)?])?]),
+        // A handle on whoever made the channel.
+        (nr::GETSOCKOPT, vec![rule(vec![equal(1, SOL_SOCKET)?, equal(2, SO_PEERPIDFD)?])?]),
+        // Being told who uses a file, and making them wait.
+        (nr::FCNTL, vec![rule(vec![equal(1, F_NOTIFY)?])?, rule(vec![equal(1, F_SETLEASE)?])?]),
         // Typing into somebody's terminal.
         (nr::IOCTL, vec![rule(vec![equal(1, TIOCSTI)?])?, rule(vec![equal(1, TIOCLINUX)?])?]),
         // Another process's limits, the cell's PID 1 among them.
         (nr::PRLIMIT64, vec![rule(vec![other(0, 0)?])?]),
+    ]);
+    rules.extend(bits_that_change_ids()?);
+    Ok(rules)
+}
+
+/// Set-user-id and set-group-id bits, which do nothing in a cell and, in a granted directory, everything on the host.
+fn bits_that_change_ids() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
+    const BITS: [u64; 2] = [0o4000, 0o2000];
+    /// Either makes the mode count.
+    const CREATING: [u64; 2] = [0o100, 0o20_000_000];
+    let bit = |argument, value| condition(argument, SeccompCmpOp::MaskedEq(value), value);
+    let plain =
+        |argument| BITS.iter().map(|&mode| rule(vec![bit(argument, mode)?])).collect::<Result<Vec<_>, _>>();
+    let creating = |flags, argument| {
+        let pairs = BITS.iter().flat_map(|mode| CREATING.map(|flag| (*mode, flag)));
+        pairs
+            .map(|(mode, flag)| rule(vec![bit(flags, flag)?, bit(argument, mode)?]))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    Ok(BTreeMap::from([
+        #[cfg(target_arch = "x86_64")]
+        (nr::CHMOD, plain(1)?),
+        #[cfg(target_arch = "x86_64")]
+        (nr::MKNOD, plain(1)?),
+        #[cfg(target_arch = "x86_64")]
+        (nr::CREAT, plain(1)?),
+        #[cfg(target_arch = "x86_64")]
+        (nr::OPEN, creating(1, 2)?),
+        (nr::FCHMOD, plain(1)?),
+        (nr::FCHMODAT, plain(2)?),
+        (nr::FCHMODAT2, plain(2)?),
+        (nr::MKNODAT, plain(2)?),
+        (nr::OPENAT, creating(2, 3)?),
+    ]))
+}
+
+/// Calls that do nothing and say that they did: lowering the limit on core files from 1 to 0, which scripts do for good order and which
+/// would bring the host's crash handler back.
+fn pretended() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
+    const RLIMIT_CORE: u64 = 4;
+    let core = |argument| condition(argument, SeccompCmpOp::Eq, RLIMIT_CORE);
+    let given = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(fail)?;
+    Ok(BTreeMap::from([
+        (nr::SETRLIMIT, vec![rule(vec![core(0)?])?]),
+        (nr::PRLIMIT64, vec![rule(vec![core(1)?, given])?]),
     ]))
 }
 

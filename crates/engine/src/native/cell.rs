@@ -20,9 +20,8 @@ use super::zygote::Newborn;
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
 
-/// One side's ends of everything a cell is connected by.
+/// One side's ends of what a cell is connected by, besides its channel.
 pub(super) struct CellEnds<E> {
-    pub(super) channel: E,
     pub(super) stdout: E,
     pub(super) stderr: E,
     pub(super) status: E,
@@ -68,7 +67,7 @@ impl NativeCell {
         reaper: Reaper,
     ) -> io::Result<Self> {
         let parts = Parts {
-            channel: ends.channel,
+            channel: watch(newborn.channel, Interest::READABLE | Interest::WRITABLE)?,
             stdout: Some(ends.stdout),
             stderr: Some(ends.stderr),
             status: ends.status,

@@ -251,7 +251,8 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
         cpu_quota: limits.cpu_quota,
-        pids: u64::from(limits.pids_limit),
+        // One more: PID 1 of the cell.
+        pids: u64::from(limits.pids_limit) + 1,
     }
 }
 

@@ -87,14 +87,12 @@ impl NativeTemplate {
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
         let (ours, theirs) = connections().map_err(failed())?;
-        let mut descriptors =
-            vec![theirs.channel.as_fd(), theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
+        let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
         self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {
-            channel: watch(ours.channel, Interest::READABLE | Interest::WRITABLE).map_err(failed())?,
             stdout: watch(ours.stdout, Interest::READABLE).map_err(failed())?,
             stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
             status: watch(ours.status, Interest::READABLE).map_err(failed())?,
@@ -106,12 +104,11 @@ impl NativeTemplate {
 
 fn connections() -> io::Result<(CellEnds<OwnedFd>, CellEnds<OwnedFd>)> {
     let socket = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
-    let (channel, their_channel) = socket(SocketType::STREAM)?;
     let (status, their_status) = socket(SocketType::SEQPACKET)?;
     let (stdout, their_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     Ok((
-        CellEnds { channel, stdout, stderr, status },
-        CellEnds { channel: their_channel, stdout: their_stdout, stderr: their_stderr, status: their_status },
+        CellEnds { stdout, stderr, status },
+        CellEnds { stdout: their_stdout, stderr: their_stderr, status: their_status },
     ))
 }

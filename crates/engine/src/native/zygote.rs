@@ -32,6 +32,8 @@ pub(super) struct Zygote {
 pub(super) struct Newborn {
     /// Its PID 1.
     pub(super) process: OwnedFd,
+    /// The host's end of its private channel.
+    pub(super) channel: OwnedFd,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
 }
@@ -111,7 +113,7 @@ impl Zygote {
         self.control.as_ref().expect("only a dropped zygote has hung up")
     }
 
-    /// Asks for a cell made of these descriptors, the fourth of which is the socket that [`Self::birth`] is told on. Cells are made in the
+    /// Asks for a cell made of these descriptors, the third of which is the socket that [`Self::birth`] is told on. Cells are made in the
     /// order in which they are asked for; nobody has to wait for one before asking for the next.
     pub(super) async fn ask(&self, order: Order, descriptors: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
         let message = order.encode();
@@ -132,9 +134,12 @@ impl Zygote {
             let Ok((record, mut handles)) = receive(status, LONGEST_RECORD).await else {
                 return Err(self.gone("").await);
             };
-            match (record.as_slice(), handles.pop()) {
-                (b"S", Some(process)) => return Ok(Newborn { process, scratch }),
-                (b"D", last) => scratch = handles.into_iter().chain(last).collect(),
+            match record.as_slice() {
+                b"S" if handles.len() == 2 => {
+                    let (channel, process) = (handles.remove(1), handles.remove(0));
+                    return Ok(Newborn { process, channel, scratch });
+                }
+                b"D" => scratch = handles,
                 _ => {
                     let reason = record.strip_prefix(b"F").unwrap_or(&record);
                     let reason = String::from_utf8_lossy(reason).into_owned();

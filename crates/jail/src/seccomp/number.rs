@@ -2,6 +2,27 @@
 
 #[cfg(target_arch = "x86_64")]
 mod here {
+    pub(in super::super) const SOCKETPAIR: i64 = 53;
+    pub(in super::super) const SENDTO: i64 = 44;
+    pub(in super::super) const SENDMSG: i64 = 46;
+    pub(in super::super) const SENDMMSG: i64 = 307;
+    pub(in super::super) const GETSOCKOPT: i64 = 55;
+    pub(in super::super) const FCNTL: i64 = 72;
+    pub(in super::super) const INOTIFY_INIT: i64 = 253;
+    pub(in super::super) const INOTIFY_INIT1: i64 = 294;
+    pub(in super::super) const INOTIFY_ADD_WATCH: i64 = 254;
+    pub(in super::super) const CHMOD: i64 = 90;
+    pub(in super::super) const FCHMOD: i64 = 91;
+    pub(in super::super) const FCHMODAT: i64 = 268;
+    pub(in super::super) const MKNOD: i64 = 133;
+    pub(in super::super) const MKNODAT: i64 = 259;
+    pub(in super::super) const OPEN: i64 = 2;
+    pub(in super::super) const OPENAT: i64 = 257;
+    pub(in super::super) const OPENAT2: i64 = 437;
+    pub(in super::super) const CREAT: i64 = 85;
+    pub(in super::super) const SETRLIMIT: i64 = 160;
+    pub(in super::super) const OPEN_TREE_ATTR: i64 = 467;
+    pub(in super::super) const FCHMODAT2: i64 = 452;
     pub(in super::super) const ACCT: i64 = 163;
     pub(in super::super) const ADD_KEY: i64 = 248;
     pub(in super::super) const ADJTIMEX: i64 = 159;
@@ -77,6 +98,22 @@ mod here {
 
 #[cfg(target_arch = "aarch64")]
 mod here {
+    pub(in super::super) const SOCKETPAIR: i64 = 199;
+    pub(in super::super) const SENDTO: i64 = 206;
+    pub(in super::super) const SENDMSG: i64 = 211;
+    pub(in super::super) const SENDMMSG: i64 = 269;
+    pub(in super::super) const GETSOCKOPT: i64 = 209;
+    pub(in super::super) const FCNTL: i64 = 25;
+    pub(in super::super) const INOTIFY_INIT1: i64 = 26;
+    pub(in super::super) const INOTIFY_ADD_WATCH: i64 = 27;
+    pub(in super::super) const FCHMOD: i64 = 52;
+    pub(in super::super) const FCHMODAT: i64 = 53;
+    pub(in super::super) const MKNODAT: i64 = 33;
+    pub(in super::super) const OPENAT: i64 = 56;
+    pub(in super::super) const OPENAT2: i64 = 437;
+    pub(in super::super) const SETRLIMIT: i64 = 164;
+    pub(in super::super) const OPEN_TREE_ATTR: i64 = 467;
+    pub(in super::super) const FCHMODAT2: i64 = 452;
     pub(in super::super) const ACCT: i64 = 89;
     pub(in super::super) const ADD_KEY: i64 = 217;
     pub(in super::super) const ADJTIMEX: i64 = 171;

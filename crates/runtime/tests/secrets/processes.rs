@@ -73,11 +73,14 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     // That looking works: where it must be, it is found. To an ordinary user the guest may be out of reach.
     assert_ne!(remembers(guest, &value), Some(false), "the search does not find what is there");
     assert_eq!(remembers(std::process::id(), &value), Some(true));
-    assert_eq!(core_limit(guest), "0 0", "a crash of the guest would leave the secret in a core file");
+    assert_eq!(core_limit(guest), NO_CORE_FILES, "a crash of the guest would leave the secret in a core file");
     drop(execution);
     drop(sandbox);
     runtime.shutdown().await;
 }
+
+/// One byte: too little for a core file, and the value at which the kernel starts no crash handler either.
+const NO_CORE_FILES: &str = "1 1";
 
 /// Whether the kernel writes no core file of a process, whatever its limit: its `/proc` directory is then root's and not its own.
 fn is_not_dumpable(pid: u32) -> bool {
@@ -99,7 +102,7 @@ async fn neither_the_helper_nor_the_zygote_leaves_a_core_file() {
     assert!(below.len() >= 2, "helper and zygote, at least: {below:?}");
     for pid in below {
         assert!(
-            core_limit(pid) == "0 0" || is_not_dumpable(pid),
+            core_limit(pid) == NO_CORE_FILES || is_not_dumpable(pid),
             "{} ({pid}) may leave a core file: its limit is {:?}",
             name_of(pid),
             core_limit(pid)

@@ -23,8 +23,6 @@ const SETUP_FAILED: i32 = 125;
 pub(crate) struct CellParts<'a> {
     /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
     pub(crate) host_id: Option<u32>,
-    /// Whether the network namespace it is cloned in is to be the cell's.
-    pub(crate) has_network: bool,
     pub(crate) channel: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
@@ -48,20 +46,12 @@ impl Named for io::Result<()> {
     }
 }
 
-/// What a cell has to itself, apart from a network namespace.
-const NAMESPACES: u64 = kernel::CLONE_NEWUSER
+/// What a cell has to itself from birth. Its network namespace the zygote has made before, its view of control groups comes when it is in its own.
+pub(super) const NAMESPACES: u64 = kernel::CLONE_NEWUSER
     | kernel::CLONE_NEWPID
     | kernel::CLONE_NEWNS
     | kernel::CLONE_NEWIPC
-    | kernel::CLONE_NEWUTS
-    | kernel::CLONE_NEWCGROUP;
-
-impl CellParts<'_> {
-    /// The namespaces to make for this cell.
-    pub(super) fn namespaces(&self) -> u64 {
-        if self.has_network { NAMESPACES } else { NAMESPACES | kernel::CLONE_NEWNET }
-    }
-}
+    | kernel::CLONE_NEWUTS;
 
 /// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
 pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Forked> {
@@ -83,10 +73,20 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
 /// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
 pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
-    if let Err((step, error)) = confine(plan, parts, outer_id).and_then(|()| split(plan, parts)) {
+    if let Err((step, error)) =
+        join_cgroups(parts).and_then(|()| confine(plan, parts, outer_id)).and_then(|()| split(plan, parts))
+    {
         report(parts.status, format!("F{step}: {error}").as_bytes());
         kernel::exit_now(SETUP_FAILED)
     }
+}
+
+/// First, so that the cell sees its own control groups as the root of all, and not by their names on the host.
+fn join_cgroups(parts: &CellParts<'_>) -> Step {
+    for &cgroup in parts.cgroups {
+        write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
+    }
+    kernel::leave_namespaces(kernel::CLONE_NEWCGROUP).step(|| "create a cgroup namespace".into())
 }
 
 fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
@@ -99,14 +99,15 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
     ] {
         std::fs::write(format!("/proc/self/{file}"), text).step(|| format!("write {file}"))?;
     }
+    // The saved ids are still the zygote's.
+    kernel::take_ids(plan.guest_id, Some(plan.guest_id)).step(|| "forget the zygote's ids".into())?;
+    // Group and session are, too: a signal or a priority for "my group" would reach the zygote and every other cell.
+    kernel::begin_session().step(|| "begin a session".into())?;
     for mount in &plan.mounts {
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
     }
     show_scratch(plan, parts.status)?;
-    if !parts.has_network {
-        kernel::raise_loopback().step(|| "bring up the loopback interface".into())?;
-    }
     kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
     kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
     if plan.landlock > 0 {
@@ -168,9 +169,6 @@ fn split(plan: &CellPlan, parts: &CellParts<'_>) -> Step {
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
         Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts))),
         Forked::Child => {
-            for &cgroup in parts.cgroups {
-                write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
-            }
             take_descriptors(parts).step(|| "arrange descriptors".into())?;
             // Last, because a low limit on descriptors would forbid the channel its high number.
             limit(plan)

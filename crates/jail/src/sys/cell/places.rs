@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::kernel;
 
-/// How many there may be. Beyond that a cell gets a namespace of its own, made and thrown away with it.
+/// How many are kept. Beyond that they go with their cells.
 const MOST: usize = 64;
 
 /// Everything that a process without rights can change about a network namespace shows in one of these.
@@ -40,21 +40,24 @@ impl Places {
         Self { known: [const { None }; MOST] }
     }
 
-    /// Stands in the namespace of this number, in which nobody else may be. Whether there is one; if not, the cell needs its own.
-    pub(crate) fn enter(&mut self, number: u32) -> io::Result<bool> {
-        let Some(place) = self.known.get_mut(number as usize) else { return Ok(false) };
-        if let Some(known) = place {
+    /// Stands in the namespace of this number, in which nobody else may be.
+    pub(crate) fn enter(&mut self, number: u32) -> io::Result<()> {
+        let place = self.known.get_mut(number as usize);
+        if let Some(Some(known)) = &place {
             kernel::enter_namespace(known.namespace.as_raw_fd(), kernel::CLONE_NEWNET)?;
             if traces()? == known.when_new {
-                return Ok(true);
+                return Ok(());
             }
-            *place = None;
         }
         kernel::leave_namespaces(kernel::CLONE_NEWNET)?;
         kernel::raise_loopback()?;
-        let namespace = File::open("/proc/self/ns/net")?.into();
-        *place = Some(Place { namespace, when_new: traces()? });
-        Ok(true)
+        if let Some(place) = place {
+            // Whatever was there goes.
+            *place = None;
+            let namespace = File::open("/proc/self/ns/net")?.into();
+            *place = Some(Place { namespace, when_new: traces()? });
+        }
+        Ok(())
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!  control socket   ──► the id to act under, the number of a network place, whether somebody waits (4 bytes each)
-//!                       + channel, stdout, stderr, status, cgroup files…
+//!                       + stdout, stderr, status, cgroup files…
 //!  status socket    ◄── "D" + a handle on each tmpfs     (from PID 1, so that the host can see how full they are)
-//!                   ◄── "S" + a handle on PID 1          (from here)
+//!                   ◄── "S" + a handle on PID 1, the channel's other end (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
 //!                   ◄── "E" and how the guest ended      (from PID 1)
 //! ```
 //!
 //! Not in Python, and without allocating: after every clone the zygote copies each page that it writes to, and a few lines of Python write to
-//! two hundred. The answer goes to the new cell's own socket, so the host may ask for many cells without waiting for any.
+//! two hundred. The channel is made here and not by the host because a socket belongs for life to the network namespace it was made in, and
+//! tells whoever holds it about that one's interfaces. The answer goes to the new cell's own socket, so the host may ask for many cells without waiting for any.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,7 +21,7 @@ use super::kernel::{self, Forked};
 use super::places::Places;
 use super::plan::CellPlan;
 
-/// The four that every cell has, and a control group file for each hierarchy there may be.
+/// The three that every cell has, and a control group file for each hierarchy there may be.
 const MOST_DESCRIPTORS: usize = 24;
 
 /// What a new cell is told.
@@ -42,22 +43,29 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
             kernel::exit_now(0)
         }
         let descriptors = &descriptors[..count];
-        if let &[channel, stdout, stderr, status, ref cgroups @ ..] = descriptors {
+        if let &[stdout, stderr, status, ref cgroups @ ..] = descriptors {
             let [id, place, hurry] = words(request);
             let host_id = Some(id).filter(|&id| id != 0);
-            let made = places.enter(place).and_then(|has_network| {
-                let parts =
-                    CellParts { host_id, has_network, channel, stdout, stderr, status, init, cgroups };
-                make_cell(plan, &parts)
-            });
-            match made {
-                Ok(Forked::Child) => return Ok(Born { channel: CHANNEL, hurry: hurry != 0 }),
-                // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
-                Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
-                    let _ = kernel::send_with_descriptors(status, b"S", &[pidfd.as_raw_fd()]);
+            match places.enter(place).and_then(|()| kernel::channel()) {
+                Err(error) => report(status, format!("Fnetwork namespace: {error}").as_bytes()),
+                Ok((ours, theirs)) => {
+                    let channel = theirs.as_raw_fd();
+                    let parts = CellParts { host_id, channel, stdout, stderr, status, init, cgroups };
+                    match make_cell(plan, &parts) {
+                        Ok(Forked::Child) => {
+                            // Both are closed here already, under these numbers.
+                            std::mem::forget((ours, theirs));
+                            return Ok(Born { channel: CHANNEL, hurry: hurry != 0 });
+                        }
+                        // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
+                        Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
+                            let handles = [pidfd.as_raw_fd(), ours.as_raw_fd()];
+                            let _ = kernel::send_with_descriptors(status, b"S", &handles);
+                        }
+                        Ok(Forked::Parent { pidfd: None, .. }) => report(status, b"Fclone: no handle"),
+                        Err(error) => report(status, format!("Fclone: {error}").as_bytes()),
+                    }
                 }
-                Ok(Forked::Parent { pidfd: None, .. }) => report(status, b"Fclone: no handle"),
-                Err(error) => report(status, format!("Fclone: {error}").as_bytes()),
             }
         }
         for &descriptor in descriptors {

@@ -72,7 +72,7 @@ extern "C" fn trampoline() {
     // SAFETY: `clone_into_cell` rests until it is resumed, so nobody else looks at the spring.
     unsafe {
         let stack = &raw mut (*spring).init_stack;
-        let made = kernel::clone_sharing_memory((*(*spring).parts).namespaces(), &mut *stack, first_process);
+        let made = kernel::clone_sharing_memory(confine::NAMESPACES, &mut *stack, first_process);
         (*spring).outcome = Some(made.map(|(pid, pidfd)| Forked::Parent { pid, pidfd: Some(pidfd) }));
         kernel::resume(&raw const (*spring).main)
     }

@@ -12,6 +12,7 @@ use super::{check, check_long, syscall};
 unsafe extern "C" {
     fn ioctl(fd: c_int, request: c_ulong, ...) -> c_int;
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int;
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
     fn recvmsg(fd: c_int, message: *mut MessageHeader, flags: c_int) -> isize;
@@ -44,6 +45,18 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0))?);
         check(ioctl(std::os::fd::AsRawFd::as_raw_fd(&fd), SIOCSIFFLAGS, &raw const request)).map(drop)
+    }
+}
+
+/// Two ends of a stream.
+pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
+    const AF_UNIX: c_int = 1;
+    const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
+    let mut ends = [-1; 2];
+    // SAFETY: the array has room for the two descriptors, which nobody else knows of.
+    unsafe {
+        check(socketpair(AF_UNIX, SOCK_STREAM_CLOEXEC, 0, ends.as_mut_ptr()))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }
 

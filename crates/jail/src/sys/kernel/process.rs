@@ -19,6 +19,7 @@ unsafe extern "C" {
     fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
     fn umask(mask: c_uint) -> c_uint;
+    fn setsid() -> c_int;
     fn clone(
         run: extern "C" fn(*mut c_void) -> c_int,
         stack: *mut c_void,
@@ -159,6 +160,12 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     const SIGKILL: c_ulong = 9;
     // SAFETY: takes no pointers.
     check(unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) }).map(drop)
+}
+
+/// `setsid(2)`: a session and a process group of one's own.
+pub(crate) fn begin_session() -> io::Result<()> {
+    // SAFETY: takes nothing.
+    check(unsafe { setsid() }).map(drop)
 }
 
 /// `umask(2)`.

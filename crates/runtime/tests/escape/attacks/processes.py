@@ -137,18 +137,23 @@ emit_result("alive")
 
 # attack: making_cells
 # The library that makes cells is still in the interpreter's memory; what it does has become impossible.
-# expect: ["OSError", "ValueError"]
+# expect: ["Fnetwork namespace: Operation not permitted (os error 1)", "ValueError"]
 # expect: "absent"
 cells = sys.modules.get("belljar_cell")
 if cells is None:
     emit_result("absent")
 else:
-    answers = []
-    for function, arguments in ((cells.spawn, (0, 900, 1, 2, 900, b"")), (cells.configure, (b"", 0))):
-        try:
-            answers.append(repr(function(*arguments)))
-        except (OSError, ValueError) as error:
-            answers.append(type(error).__name__)
+    pair = lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    (control, its_control), (status, its_status), (_, pipe) = pair(), pair(), os.pipe()
+    if os.fork() == 0:
+        cells.serve(its_control.fileno())
+    parts = array.array("i", [pipe, pipe, its_status.fileno()])
+    control.sendmsg([bytes(12)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, parts)])
+    answers = [status.recv(100).decode()]
+    try:
+        answers.append(repr(cells.configure(b"", 0)))
+    except ValueError as error:
+        answers.append(type(error).__name__)
     emit_result(answers)
 
 # attack: arguments_of_processes

@@ -33,7 +33,10 @@ emit_result("real")
 # attack: a_frame_without_the_seal_out_of_band
 # expect: no_result
 channel = socket.socket(fileno=os.dup(CHANNEL))
-for byte in FORGED: channel.send(bytes([byte]), socket.MSG_OOB)
+try:
+    for byte in FORGED: channel.send(bytes([byte]), socket.MSG_OOB)
+except PermissionError:
+    pass  # Where such data is refused altogether.
 
 # attack: a_frame_without_the_seal_from_a_child_that_inherits_everything
 # expect: ok "real"
