@@ -16,6 +16,7 @@ mod load;
 mod report;
 mod soak;
 mod volume;
+mod yardstick;
 
 use std::path::PathBuf;
 
@@ -85,7 +86,8 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     say("measuring much output…")?;
     volume::measure(runtime, count, &mut report).await?;
     say("measuring many cells…")?;
-    density::measure(&sandbox, options, &mut report).await?;
+    let yardstick = yardstick::measure(count, &mut report);
+    density::measure(&sandbox, options, yardstick.as_ref(), &mut report).await?;
     Ok(report)
 }
 

@@ -73,7 +73,11 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     // That looking works: where it must be, it is found. To an ordinary user the guest may be out of reach.
     assert_ne!(remembers(guest, &value), Some(false), "the search does not find what is there");
     assert_eq!(remembers(std::process::id(), &value), Some(true));
-    assert_eq!(core_limit(guest), NO_CORE_FILES, "a crash of the guest would leave the secret in a core file");
+    assert_eq!(
+        core_limit(guest),
+        NO_CORE_FILES,
+        "a crash of the guest would leave the secret in a core file"
+    );
     drop(execution);
     drop(sandbox);
     runtime.shutdown().await;

@@ -7,6 +7,7 @@ use belljar::Sandbox;
 
 use super::latency::one_run;
 use super::report::Report;
+use super::yardstick::Yardstick;
 use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::statistics::Figures;
@@ -21,6 +22,7 @@ const SAMPLE: usize = 20;
 pub(super) async fn measure(
     sandbox: &Sandbox,
     options: &BenchArgs,
+    yardstick: Option<&Yardstick>,
     report: &mut Report,
 ) -> Result<(), CliError> {
     let mut first = None;
@@ -31,6 +33,10 @@ pub(super) async fn measure(
         let made = (alive + CALLS).saturating_sub(before).max(1);
         let each = begun.elapsed().as_secs_f64() * 1e3 / made as f64;
         report.add_rate(format!("making a cell, up to {alive} alive"), each, "ms each");
+        // As many as the yardstick is made of, right after it.
+        if let Some(bare) = yardstick.filter(|_| alive == 100) {
+            report.add_rate("  which is, beyond bare namespaces", each - bare.each_ms, "ms each");
+        }
         match private_memory() {
             Some(kib) => {
                 report.add_rate(format!("private memory of a cell, {alive} alive"), kib / 1024.0, "MiB")
