@@ -73,7 +73,8 @@ impl Survey {
     }
 }
 
-const INDISPENSABLE: [&str; 9] = [
+/// The floor: below it nothing runs.
+const INDISPENSABLE: [&str; 10] = [
     "user_namespace",
     "mount_namespace",
     "pid_namespace",
@@ -83,6 +84,7 @@ const INDISPENSABLE: [&str; 9] = [
     "private_root",
     "capabilities",
     "no_new_privs",
+    "seccomp",
 ];
 
 /// Tries everything. Takes a few milliseconds.
@@ -152,31 +154,75 @@ fn of_trial(trial: &Probed) -> Option<Protection> {
     };
     let state = match &trial.refused {
         None => State::Active { detail: String::new() },
-        Some(reason) => State::Missing { reason: reason.clone(), remedy: remedy(name, trial.errno) },
+        Some(reason) => {
+            State::Missing { reason: reason.clone(), remedy: Circumstances::here().remedy(trial.errno) }
+        }
     };
     Some(Protection { name, purpose, state })
 }
 
-/// The usual cause of a refusal, and what ends it.
-fn remedy(name: &str, errno: Option<i32>) -> String {
-    let sysctl = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
-    if sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").as_deref() == Some("1") {
-        return "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, \
-                or give this program a profile that allows `userns`"
-            .into();
+/// What is known about this machine that explains refusals.
+#[derive(Debug, Clone, Copy, Default)]
+struct Circumstances {
+    /// Ubuntu 23.10 and later: AppArmor lets only programs with a profile have user namespaces.
+    apparmor_restricts: bool,
+    /// Debian's and others' switch.
+    clone_is_off: bool,
+    /// The kernel's own limit is zero.
+    none_allowed: bool,
+    /// Docker, Podman, Kubernetes and their like.
+    in_container: bool,
+}
+
+impl Circumstances {
+    fn here() -> Self {
+        let holds = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
+        Self {
+            apparmor_restricts: holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+            clone_is_off: holds("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+            none_allowed: holds("/proc/sys/user/max_user_namespaces", "0"),
+            in_container: ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"]
+                .iter()
+                .any(|path| Path::new(path).exists()),
+        }
     }
-    if sysctl("/proc/sys/kernel/unprivileged_userns_clone").as_deref() == Some("0") {
-        return "user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1".into();
+
+    /// The usual cause of a refusal, and what ends it.
+    fn remedy(self, errno: Option<i32>) -> String {
+        const EPERM: i32 = 1;
+        let text = match (self, errno) {
+            (Self { apparmor_restricts: true, .. }, _) => {
+                "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, \
+                 or give this program a profile that allows `userns`"
+            }
+            (Self { clone_is_off: true, .. }, _) => {
+                "user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1"
+            }
+            (Self { none_allowed: true, .. }, _) => {
+                "user namespaces are switched off: sysctl -w user.max_user_namespaces=15000"
+            }
+            (Self { in_container: true, .. }, Some(EPERM)) => {
+                "this is a container, whose seccomp profile or masked /proc is in the way: run it with \
+                 --security-opt seccomp=unconfined --security-opt systempaths=unconfined (Docker, Podman), or run outside of it"
+            }
+            (_, Some(EPERM)) => {
+                "something forbids it, most often a container's seccomp profile or masked /proc: run with \
+                 --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or outside the container"
+            }
+            _ => "the kernel was built without it, or is older than 5.12",
+        };
+        text.into()
     }
-    if sysctl("/proc/sys/user/max_user_namespaces").as_deref() == Some("0") {
-        return "user namespaces are switched off: sysctl -w user.max_user_namespaces=15000".into();
-    }
-    const EPERM: i32 = 1;
-    match (name, errno) {
-        (_, Some(EPERM)) => "a container's seccomp profile or masked /proc is in the way: run with \
-                             --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or outside the container"
-            .into(),
-        _ => "the kernel was built without it, or is older than 5.12".into(),
+
+    /// What gives limits on whole process trees.
+    fn cgroup_remedy(self) -> String {
+        let text = if self.in_container {
+            "in a container, mount the control groups writable (Docker, Podman: --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw, \
+             as root), or run outside of it"
+        } else {
+            "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes …"
+        };
+        text.into()
     }
 }
 
@@ -201,8 +247,7 @@ fn cgroup(
         None => State::Active { detail: format!("cgroup {}", cgroups.version()) },
         Some(reason) => State::Degraded {
             reason: format!("{reason}; resource limits per process stand in for it"),
-            remedy: "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes …"
-                .into(),
+            remedy: Circumstances::here().cgroup_remedy(),
         },
     };
     Protection { name, purpose, state }
@@ -219,6 +264,29 @@ mod tests {
         assert!(has_range(whole, 0x7000_0000, 0x1_0000));
         assert!(!has_range(rootless, 0x7000_0000, 0x1_0000));
         assert!(!has_range("", 0, 1));
+    }
+
+    #[test]
+    fn each_known_cause_has_its_remedy() {
+        const EPERM: Option<i32> = Some(1);
+        let here = Circumstances::default();
+        for (circumstances, errno, named) in [
+            (
+                Circumstances { apparmor_restricts: true, ..here },
+                EPERM,
+                "apparmor_restrict_unprivileged_userns=0",
+            ),
+            (Circumstances { clone_is_off: true, ..here }, EPERM, "unprivileged_userns_clone=1"),
+            (Circumstances { none_allowed: true, ..here }, Some(28), "max_user_namespaces=15000"),
+            (Circumstances { in_container: true, ..here }, EPERM, "seccomp=unconfined"),
+            (here, EPERM, "systempaths=unconfined"),
+            (here, Some(22), "older than 5.12"),
+        ] {
+            let remedy = circumstances.remedy(errno);
+            assert!(remedy.contains(named), "{circumstances:?}: {remedy}");
+        }
+        assert!(here.cgroup_remedy().contains("Delegate=yes"));
+        assert!(Circumstances { in_container: true, ..here }.cgroup_remedy().contains("/sys/fs/cgroup:rw"));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum Protection {
     IpcNamespace,
     /// Cannot read or change the host's name.
     UtsNamespace,
+    /// Memory, processor share and number of processes of the whole process tree: all three of the following.
+    Cgroup,
     /// Memory of the whole process tree is counted and limited by the kernel.
     CgroupMemory,
     /// Processor share of the whole process tree is limited by the kernel.
@@ -50,13 +52,14 @@ pub struct UnknownProtection {
 
 impl Protection {
     /// Every protection, in the order they are shown.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::UserNamespace,
         Self::PidNamespace,
         Self::MountNamespace,
         Self::NetworkNamespace,
         Self::IpcNamespace,
         Self::UtsNamespace,
+        Self::Cgroup,
         Self::CgroupMemory,
         Self::CgroupCpu,
         Self::CgroupPids,
@@ -65,6 +68,14 @@ impl Protection {
         Self::NoNewPrivs,
         Self::Capabilities,
     ];
+
+    /// The single layers it stands for: mostly itself.
+    pub fn layers(&self) -> &[Self] {
+        match self {
+            Self::Cgroup => &[Self::CgroupMemory, Self::CgroupCpu, Self::CgroupPids],
+            single => std::slice::from_ref(single),
+        }
+    }
 
     /// Its name, as it stands in documents.
     pub fn name(self) -> &'static str {
@@ -75,6 +86,7 @@ impl Protection {
             Self::NetworkNamespace => "network_namespace",
             Self::IpcNamespace => "ipc_namespace",
             Self::UtsNamespace => "uts_namespace",
+            Self::Cgroup => "cgroup",
             Self::CgroupMemory => "cgroup_memory",
             Self::CgroupCpu => "cgroup_cpu",
             Self::CgroupPids => "cgroup_pids",

@@ -1,6 +1,5 @@
 //! The engine itself: what this machine allows, and how a blueprint is made ready.
 
-use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,11 +7,12 @@ use std::sync::Arc;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{State, Survey, best_identity, survey};
+use belljar_jail::probe::{Survey, best_identity, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
 
+use super::check;
 use super::ids::IdPool;
 use super::places::PlaceNumbers;
 use super::resources::Resources;
@@ -84,41 +84,6 @@ impl NativeEngine {
         self.resources.reaper.wait_until_idle();
     }
 
-    /// Refuses what cannot be enforced here, before anything is started.
-    fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
-        let config = &blueprint.config;
-        config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
-        if let Some(obstacle) = self.survey.obstacles().next() {
-            let (reason, remedy) = why(&obstacle.state);
-            return Err(EngineError::Machine { what: obstacle.name, reason, remedy });
-        }
-        for required in &config.require {
-            match self.survey.protection(required.name()) {
-                Some(protection) if protection.state.is_active() => {}
-                Some(protection) => {
-                    return Err(unenforceable(
-                        &format!("require = [\"{}\"]", required.name()),
-                        &protection.state,
-                    ));
-                }
-                None => {
-                    let state =
-                        State::Missing { reason: "it is not known here".into(), remedy: String::new() };
-                    return Err(unenforceable(required.name(), &state));
-                }
-            }
-        }
-        if !config.network_policy.is_isolated() && !self.capabilities.egress_policy {
-            return Err(EngineError::Unenforceable {
-                engine: "native",
-                what: format!("network_policy.allowed_hosts = {:?}", config.network_policy.allowed_hosts),
-                reason: "it has no egress proxy yet".into(),
-                remedy: "Leave allowed_hosts empty: the cell then has no network at all".into(),
-            });
-        }
-        check_tool_names(blueprint)
-    }
-
     fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
         CellLimits {
             scratch_bytes: scratch_mb * MIB,
@@ -140,7 +105,7 @@ impl NativeEngine {
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Arc<dyn Template>, EngineError> {
-        self.check(blueprint)?;
+        check::check(blueprint, &self.survey, &self.resources.cgroups, &self.capabilities)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
         let guest = root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
@@ -253,42 +218,6 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
         cpu_quota: limits.cpu_quota,
         // One more: PID 1 of the cell.
         pids: u64::from(limits.pids_limit) + 1,
-    }
-}
-
-fn check_tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
-    let mut seen = BTreeSet::new();
-    for tool in &blueprint.tools {
-        let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();
-        let plain = !stem.is_empty()
-            && stem.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
-            && !stem.starts_with('.');
-        let rule = match (plain, seen.insert(&tool.file_name)) {
-            (false, _) => "must be letters, digits, `_`, `-` or `.`, and end in .py",
-            (_, false) => "is used twice",
-            _ => continue,
-        };
-        return Err(EngineError::ToolName { name: tool.file_name.clone(), rule });
-    }
-    Ok(())
-}
-
-fn unenforceable(what: &str, state: &State) -> EngineError {
-    let (reason, remedy) = match state {
-        State::Active { detail } => (detail.clone(), String::new()),
-        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
-            (reason.clone(), remedy.clone())
-        }
-    };
-    EngineError::Unenforceable { engine: "native", what: what.to_owned(), reason, remedy }
-}
-
-fn why(state: &State) -> (String, String) {
-    match state {
-        State::Active { detail } => (detail.clone(), String::new()),
-        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
-            (reason.clone(), remedy.clone())
-        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! made of on the host's side.
 
 mod cell;
+mod check;
 mod engine;
 mod ids;
 mod places;

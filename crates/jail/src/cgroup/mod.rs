@@ -152,6 +152,15 @@ impl Cgroups {
         }
     }
 
+    /// Whether memory and swap together can be limited.
+    pub fn limits_swap(&self) -> bool {
+        match &self.trees {
+            Trees::None => false,
+            Trees::V1(trees) => trees.limits_swap(),
+            Trees::V2(tree) => tree.limits_swap(),
+        }
+    }
+
     /// Makes a cell's group and sets its limits.
     pub fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
         match &self.trees {

@@ -31,6 +31,11 @@ impl Trees {
         self.owned.is_empty()
     }
 
+    pub(super) fn limits_swap(&self) -> bool {
+        let memory = self.owned.iter().find(|(controller, _)| *controller == Controller::Memory);
+        memory.is_some_and(|(_, owned)| owned.path.join("memory.memsw.limit_in_bytes").exists())
+    }
+
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
         let mut group = CellCgroup::default();
         for (controller, owned) in &self.owned {

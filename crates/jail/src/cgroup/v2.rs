@@ -65,6 +65,10 @@ impl Tree {
         Ok(Self { owned, controllers })
     }
 
+    pub(super) fn limits_swap(&self) -> bool {
+        self.owned.path.join("memory.swap.max").exists()
+    }
+
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
         const PERIOD_MICROS: f64 = 100_000.0;
         let path = self.owned.path.join(name);
@@ -77,10 +81,9 @@ impl Tree {
                     let swap = limits.memory_and_swap_bytes.map_or("max".to_owned(), |both| {
                         both.saturating_sub(limits.memory_bytes).to_string()
                     });
-                    if self.owned.path.join("memory.swap.max").exists() {
+                    if self.limits_swap() {
                         settings.push(("memory.swap.max", swap));
                     }
-                    settings.push(("memory.oom.group", "1".to_owned()));
                 }
                 Controller::Cpu => {
                     let quota = (limits.cpu_quota * PERIOD_MICROS).max(1_000.0) as u64;
@@ -202,7 +205,6 @@ mod tests {
         let read = |file: &str| fs::read_to_string(cell.join(file)).unwrap();
         assert_eq!(read("memory.max"), (256u64 << 20).to_string());
         assert_eq!(read("memory.swap.max"), (128u64 << 20).to_string());
-        assert_eq!(read("memory.oom.group"), "1");
         assert_eq!(read("cpu.max"), "50000 100000");
         assert_eq!(read("pids.max"), "64");
     }

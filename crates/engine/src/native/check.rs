@@ -1,0 +1,163 @@
+//! What a blueprint asks for that this machine may be unable to give. Refused before anything is started, never ignored.
+
+use std::collections::BTreeSet;
+
+use belljar_core::config::{Protection, SandboxConfig};
+use belljar_jail::cgroup::{Cgroups, Controller};
+use belljar_jail::probe::{State, Survey};
+
+use crate::EngineError;
+use crate::engine::{Blueprint, Capabilities};
+
+/// Refuses what cannot be enforced here.
+pub(super) fn check(
+    blueprint: &Blueprint,
+    survey: &Survey,
+    cgroups: &Cgroups,
+    capabilities: &Capabilities,
+) -> Result<(), EngineError> {
+    let config = &blueprint.config;
+    config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+    // The floor, which no config can lower.
+    if let Some(obstacle) = survey.obstacles().next() {
+        let (reason, remedy) = why(&obstacle.state);
+        return Err(EngineError::Machine { what: obstacle.name, reason, remedy });
+    }
+    for required in config.require.iter().flat_map(Protection::layers) {
+        let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
+        let state = survey.protection(required.name()).map_or(&unknown, |protection| &protection.state);
+        if !state.is_active() {
+            return Err(unenforceable(format!("require = [\"{}\"]", required.name()), state));
+        }
+    }
+    limits(config, survey, cgroups)?;
+    if !config.network_policy.is_isolated() && !capabilities.egress_policy {
+        return Err(EngineError::Unenforceable {
+            engine: "native",
+            what: format!("network_policy.allowed_hosts = {:?}", config.network_policy.allowed_hosts),
+            reason: "it has no egress proxy yet".into(),
+            remedy: "Leave allowed_hosts empty: the cell then has no network at all".into(),
+        });
+    }
+    tool_names(blueprint)
+}
+
+/// Limits that nothing stands in for where the kernel does not count.
+fn limits(config: &SandboxConfig, survey: &Survey, cgroups: &Cgroups) -> Result<(), EngineError> {
+    let limits = &config.resource_limits;
+    if let Some(seconds) = limits.cpu_time_sec
+        && !cgroups.has(Controller::CpuAccounting)
+    {
+        let state = survey.protection("cgroup_cpu").map(|protection| protection.state.clone());
+        let missing =
+            State::Missing { reason: "processor time is not counted here".into(), remedy: String::new() };
+        let what = format!("resource_limits.cpu_time_sec = {seconds}");
+        return Err(unenforceable(what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
+    }
+    if limits.memory_swap_mb >= 0 && cgroups.has(Controller::Memory) && !cgroups.limits_swap() && has_swap() {
+        return Err(EngineError::Unenforceable {
+            engine: "native",
+            what: format!("resource_limits.memory_swap_mb = {}", limits.memory_swap_mb),
+            reason: "this kernel has swap and does not count it".into(),
+            remedy: "boot it with `swapaccount=1`, or leave memory_swap_mb at -1".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether the machine swaps at all: where it does not, every limit on swap is kept.
+fn has_swap() -> bool {
+    std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
+}
+
+fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
+    let mut seen = BTreeSet::new();
+    for tool in &blueprint.tools {
+        let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();
+        let plain = !stem.is_empty()
+            && stem.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+            && !stem.starts_with('.');
+        let rule = match (plain, seen.insert(&tool.file_name)) {
+            (false, _) => "must be letters, digits, `_`, `-` or `.`, and end in .py",
+            (_, false) => "is used twice",
+            _ => continue,
+        };
+        return Err(EngineError::ToolName { name: tool.file_name.clone(), rule });
+    }
+    Ok(())
+}
+
+fn unenforceable(what: String, state: &State) -> EngineError {
+    let (reason, remedy) = why(state);
+    EngineError::Unenforceable { engine: "native", what, reason, remedy }
+}
+
+fn why(state: &State) -> (String, String) {
+    match state {
+        State::Active { detail } => (detail.clone(), String::new()),
+        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
+            (reason.clone(), remedy.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar_jail::probe::Protection as Surveyed;
+
+    use super::*;
+
+    /// A machine with everything but what is named.
+    fn machine(without: &[&'static str]) -> Survey {
+        let names = Protection::ALL.iter().flat_map(Protection::layers).map(|layer| layer.name());
+        let protections = names.chain(["private_root"]).map(|name| Surveyed {
+            name,
+            purpose: "",
+            state: if without.contains(&name) {
+                State::Missing { reason: "not here".into(), remedy: "elsewhere".into() }
+            } else {
+                State::Active { detail: String::new() }
+            },
+        });
+        Survey { protections: protections.collect(), landlock: 0 }
+    }
+
+    fn refusal(config: SandboxConfig, survey: &Survey) -> Option<String> {
+        let blueprint = Blueprint { config, tools: Vec::new() };
+        let cgroups = Cgroups::none("none for this test");
+        let capabilities =
+            Capabilities { protections: Vec::new(), egress_policy: false, obstacles: Vec::new() };
+        check(&blueprint, survey, &cgroups, &capabilities).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_floor_cannot_be_lowered() {
+        for missing in ["user_namespace", "network_namespace", "seccomp", "capabilities", "private_root"] {
+            let said = refusal(SandboxConfig::default(), &machine(&[missing])).expect("refused");
+            assert!(said.contains(missing) && said.contains("elsewhere"), "{said}");
+        }
+        assert_eq!(refusal(SandboxConfig::default(), &machine(&["landlock", "cgroup_memory"])), None);
+    }
+
+    #[test]
+    fn what_is_required_is_named_when_it_is_missing() {
+        for (required, missing) in [
+            (Protection::Landlock, "landlock"),
+            (Protection::Cgroup, "cgroup_pids"),
+            (Protection::CgroupMemory, "cgroup_memory"),
+        ] {
+            let config = SandboxConfig { require: vec![required], ..SandboxConfig::default() };
+            let said = refusal(config.clone(), &machine(&[missing])).expect("refused");
+            assert!(said.contains(missing) && said.contains("elsewhere"), "{said}");
+            assert_eq!(refusal(config, &machine(&[])), None);
+        }
+    }
+
+    #[test]
+    fn processor_time_is_limited_only_where_it_is_counted() {
+        let mut config = SandboxConfig::default();
+        config.resource_limits.cpu_time_sec = Some(1.0);
+        let said = refusal(config, &machine(&["cgroup_cpu"])).expect("refused");
+        assert!(said.contains("cpu_time_sec") && said.contains("elsewhere"), "{said}");
+    }
+}
