@@ -79,3 +79,46 @@ async fn a_reader_that_blocks_for_ever_does_not_stop_the_clock() {
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("hangs").unwrap();
     assert!(matches!(result.verdict, Verdict::TimeoutWall | Verdict::Output), "{result:#?}");
 }
+
+#[tokio::test]
+async fn a_cancelled_run_is_killed_and_says_so() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut execution = sandbox.stream("print('begun', flush=True)\nwhile True: pass");
+    let first = execution.next().await.expect("it prints");
+    execution.cancel();
+    let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
+    assert_eq!((result.verdict, result.stdout.as_str()), (Verdict::Cancelled, "begun\n"), "{first:?}");
+}
+
+#[tokio::test]
+async fn a_run_can_be_cancelled_before_it_has_a_cell() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    // Every cell there may be is held, so that the next caller waits.
+    let mut held = Vec::new();
+    for _ in 0..sandbox.stats().capacity {
+        held.push(sandbox.session().await.unwrap());
+    }
+    let mut execution = sandbox.stream("emit_result(1)");
+    crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
+    execution.cancel();
+    let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
+    assert_eq!(result.verdict, Verdict::Cancelled);
+    crate::support::eventually("its place is given up", || sandbox.stats().waiting == 0).await;
+}
+
+#[tokio::test]
+async fn a_result_that_was_given_outlives_being_cancelled() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut execution = sandbox.stream("emit_result(1)\nwhile True: pass");
+    while let Some(event) = execution.next().await {
+        if matches!(event.kind, EventKind::FinalResult { .. }) {
+            break;
+        }
+    }
+    execution.cancel();
+    let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
+    assert_eq!(result.verdict, Verdict::Ok);
+}
