@@ -57,8 +57,8 @@ class Sides:
     def inside(self, module):
         """As the script of one fresh cell."""
         command = [self._belljar, "run", "--json", "--sandbox", self._sandbox, "-"]
-        # The search path decides which CPython is found: it shall be the one that runs outside.
-        environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+        # The same CPython as outside, whatever else this machine has.
+        environment = {**os.environ, "BELLJAR_PYTHON": PYTHON}
         # Belljar keeps the module's time itself; the rest is for making the cell.
         said, code = _finish(command, self.timeout + 60, env=environment, stdin=_script(module))
         try:

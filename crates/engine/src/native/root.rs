@@ -130,6 +130,9 @@ fn system() -> Vec<RootEntry> {
         "/etc/alternatives",
         "/etc/localtime",
         "/etc/mime.types",
+        // Names of ports and protocols, which programs ask the C library for.
+        "/etc/services",
+        "/etc/protocols",
     ] {
         if Path::new(path).exists() {
             entries.push(bind(path, path));
@@ -154,15 +157,22 @@ fn devices() -> Vec<RootEntry> {
     entries
 }
 
+/// Names for the ids that a guest can come across. Root is among them because archives and listings ask for the name of id 0; nobody in a cell
+/// has it.
 fn identity_files() -> Vec<RootEntry> {
     vec![
         file(
             "/etc/passwd",
-            "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+            "root:x:0:0:root:/:/bin/false\n\
+             sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n\
+             nobody:x:65534:65534:nobody:/:/bin/false\n",
         ),
-        file("/etc/group", "sandbox:x:1000:\nnogroup:x:65534:\n"),
+        file("/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"),
         file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
-        file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+        file(
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
+        ),
     ]
 }
 

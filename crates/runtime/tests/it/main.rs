@@ -8,6 +8,7 @@
 mod support;
 
 mod channel;
+mod compatibility;
 mod confinement;
 mod dependencies;
 mod endings;
