@@ -63,6 +63,7 @@ import uuid
 
 PROTOCOL = 1
 SCRIPT_NAME = "<agent_script>"
+WORKSPACE = "/workspace"
 TOOLS_DIRECTORY = "/tools"
 LAYER_DIRECTORY = "/opt/pydeps"
 TEMPLATE_FILE = "/run/belljar/template.json"
@@ -692,6 +693,8 @@ def zygote():
     template = Template()
     template.load_tools()
     template.preload(settings["preload"], settings["dependencies"])
+    # As for any script: a module that it writes next to itself can be imported. Last, so that nothing above is looked for there.
+    sys.path.insert(0, WORKSPACE)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in range(WARM_UPS):
         _warm_up(_new_main())
@@ -719,7 +722,7 @@ READY = b'{"type":"ready","protocol":%d}' % PROTOCOL
 def cell(descriptor, main, spare):
     """Serves the host until it hangs up. By now the process is confined."""
     _repair_after_clone()
-    os.chdir("/workspace")
+    os.chdir(WORKSPACE)
     channel, scripts = Channel(descriptor), Scripts(main)
     if spare is not None:
         _warm_up(spare)

@@ -18,3 +18,16 @@ async fn archives_find_a_name_for_every_owner_they_meet() {
                   emit_result([pwd.getpwuid(0).pw_name, grp.getgrgid(0).gr_name, os.stat('/tmp/out/x').st_uid])";
     gives(script, json!(["root", "root", 1000])).await;
 }
+
+#[tokio::test]
+async fn a_module_that_a_script_writes_can_be_imported() {
+    // Also by the interpreters it starts, whichever way.
+    let script = "import multiprocessing, subprocess, sys\n\
+                  os.mkdir('package'); open('package/__init__.py', 'w').write('from .part import double')\n\
+                  open('package/part.py', 'w').write('def double(n): return n * 2')\n\
+                  import package\n\
+                  with multiprocessing.get_context('spawn').Pool(1) as pool: spawned = pool.map(package.double, [1, 2])\n\
+                  child = subprocess.check_output([sys.executable, '-c', 'import package; print(package.double(4))'], text=True)\n\
+                  emit_result([package.double(21), spawned, child.strip()])";
+    gives(script, json!([42, [2, 4], "8"])).await;
+}
