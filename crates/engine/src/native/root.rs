@@ -111,6 +111,8 @@ fn system() -> Vec<RootEntry> {
         "/usr/share/zoneinfo",
         "/usr/share/ca-certificates",
         "/usr/share/terminfo",
+        // Debian keeps here what `python3 -m venv` puts into a new environment.
+        "/usr/share/python-wheels",
     ] {
         if Path::new(path).is_dir() {
             entries.push(bind(path, path));

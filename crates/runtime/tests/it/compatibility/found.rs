@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::gives;
+use crate::support::{data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn well_known_ports_and_protocols_have_names() {
@@ -30,4 +31,21 @@ async fn a_module_that_a_script_writes_can_be_imported() {
                   child = subprocess.check_output([sys.executable, '-c', 'import package; print(package.double(4))'], text=True)\n\
                   emit_result([package.double(21), spawned, child.strip()])";
     gives(script, json!([42, [2, 4], "8"])).await;
+}
+
+#[tokio::test]
+async fn a_virtual_environment_can_be_made() {
+    // Where the interpreter comes without the module, Debian's package for it is not installed.
+    let script = "import importlib.util, subprocess, sys\n\
+                  if importlib.util.find_spec('ensurepip') is None: emit_result('no ensurepip')\n\
+                  else:\n\
+                  \x20   made = subprocess.run([sys.executable, '-m', 'venv', '/workspace/env'], capture_output=True, text=True)\n\
+                  \x20   pip = subprocess.run(['/workspace/env/bin/python', '-m', 'pip', '--version'], capture_output=True, text=True)\n\
+                  \x20   emit_result(made.stdout + made.stderr + pip.stderr if made.returncode or pip.returncode else pip.stdout.split()[0])";
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, super::roomy()).await;
+    match data(&run(&sandbox, script).await) {
+        "\"no ensurepip\"" => println!("venv: skipped (this interpreter has no ensurepip)"),
+        answer => assert_eq!(answer, "\"pip\""),
+    }
 }
