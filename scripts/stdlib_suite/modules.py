@@ -8,6 +8,7 @@ NOT_RUN = {
     "test_bigmem": "wants more memory than a small machine has",
     "test_cppext": "compiles C++ in a new virtual environment",
     "test_gdb": "a debugger attached to Python; attaching is refused in every sandbox",
+    "test_idle": "an editor with windows, which Debian ships apart",
     "test_lib2to3": "minutes of parsing, nothing that a sandbox could change",
     "test_peg_generator": "minutes of compiling C, nothing that a sandbox could change",
     "test_regrtest": "tests of the test runner that is replaced here",

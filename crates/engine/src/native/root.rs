@@ -159,17 +159,13 @@ fn devices() -> Vec<RootEntry> {
     entries
 }
 
-/// Names for the ids that a guest can come across. Root is among them because archives and listings ask for the name of id 0; nobody in a cell
-/// has it.
 fn identity_files() -> Vec<RootEntry> {
     vec![
         file(
             "/etc/passwd",
-            "root:x:0:0:root:/:/bin/false\n\
-             sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n\
-             nobody:x:65534:65534:nobody:/:/bin/false\n",
+            "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
         ),
-        file("/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"),
+        file("/etc/group", "sandbox:x:1000:\nnogroup:x:65534:\n"),
         file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
         file(
             "/etc/nsswitch.conf",
