@@ -20,7 +20,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/compatibility", description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as test_os; all that make sense when left out")
     parser.add_argument("--belljar", default=ROOT / "target/release/belljar", type=pathlib.Path, help="the command to test")
-    parser.add_argument("--timeout", default=120, type=int, metavar="SECS", help="for one module on one side")
+    parser.add_argument("--timeout", default=500, type=int, metavar="SECS", help="for one module on one side")
     parser.add_argument("--jobs", default=2, type=int, metavar="N", help="modules at a time")
     parser.add_argument("--side", choices=["outside", "inside"], help="only one of them")
     parser.add_argument("--again", action="store_true", help="also run what the results file has already")

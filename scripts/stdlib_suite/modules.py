@@ -21,7 +21,7 @@ SPLIT = ("test_asyncio",)
 # What touches the kernel most; an interrupted run has the interesting part behind it.
 FIRST = """
     test_os test_posix test_subprocess test_socket test_ssl test_signal test_threading test_tempfile test_tarfile test_zipfile test_shutil
-    test_locale test_time test_zoneinfo test_sqlite3 test_mmap test_ctypes test_select test_selectors test_epoll test_poll test_fcntl
+    test_locale test_time test_zoneinfo test_mmap test_ctypes test_select test_selectors test_epoll test_poll test_fcntl
     test_asyncio.test_subprocess test_asyncio.test_events test_asyncio.test_streams test_asyncio.test_unix_events test_pathlib test_pty
     test_openpty test_ioctl test_pwd test_grp test_resource test_eintr test_socketserver test_httpservers test_urllib2_localnet test_uuid
     test_hashlib test_secrets test_random test_platform test_logging test_faulthandler test_io test_file test_stat test_glob test_dbm
