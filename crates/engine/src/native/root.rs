@@ -163,9 +163,9 @@ fn identity_files() -> Vec<RootEntry> {
     vec![
         file(
             "/etc/passwd",
-            "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+            "root:x:0:0:root:/:/bin/false\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
         ),
-        file("/etc/group", "sandbox:x:1000:\nnogroup:x:65534:\n"),
+        file("/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"),
         file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
         file(
             "/etc/nsswitch.conf",

@@ -11,8 +11,8 @@ emit_result([attempt(open, "/etc/passwd"), attempt(open, "/etc/shadow")])
 emit_result([attempt(os.listdir, path) for path in ["/root", "/home", "/var", "/srv"]])
 
 # attack: users_of_the_host
-# Names of accounts are half of a login.
-# expect: ["sandbox", "nobody"]
+# Names of accounts are half of a login. These are the same in every cell on every machine.
+# expect: ["root", "sandbox", "nobody"]
 emit_result([line.split(":")[0] for line in open("/etc/passwd")])
 
 # attack: credentials_of_well_known_tools
