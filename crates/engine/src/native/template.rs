@@ -63,8 +63,12 @@ impl NativeTemplate {
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
-        let order =
-            Order { host_id: host_id.as_ref().map_or(0, |leased| leased.get()), place: place.get(), need };
+        let order = Order {
+            host_id: host_id.as_ref().map_or(0, |leased| leased.get()),
+            place: place.get(),
+            need,
+            way_out: None,
+        };
         let spawned = self.connect(order, &cgroup).await;
         let (ends, newborn) = match spawned {
             Ok(spawned) => spawned,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::num::NonZeroU16;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,8 @@ pub(super) struct Newborn {
     pub(super) process: OwnedFd,
     /// The host's end of its private channel.
     pub(super) channel: OwnedFd,
+    /// The socket on which the cell asks for the world outside.
+    pub(super) listener: Option<OwnedFd>,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
 }
@@ -46,14 +49,17 @@ pub(super) struct Order {
     /// The network place that shall be its own.
     pub(super) place: u32,
     pub(super) need: Need,
+    /// The port on its loopback behind which the host listens, if it may talk to anybody.
+    pub(super) way_out: Option<NonZeroU16>,
 }
 
 impl Order {
     /// As the cell library reads it.
-    fn encode(self) -> [u8; 12] {
+    fn encode(self) -> [u8; 16] {
         let hurry = u32::from(self.need == Need::Now);
-        let mut message = [0; 12];
-        for (at, word) in [self.host_id, self.place, hurry].into_iter().enumerate() {
+        let way_out = self.way_out.map_or(0, |port| u32::from(port.get()));
+        let mut message = [0; 16];
+        for (at, word) in [self.host_id, self.place, hurry, way_out].into_iter().enumerate() {
             message[at * 4..][..4].copy_from_slice(&word.to_le_bytes());
         }
         message
@@ -131,13 +137,15 @@ impl Zygote {
     pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
         let mut scratch = Vec::new();
         loop {
-            let Ok((record, mut handles)) = receive(status, LONGEST_RECORD).await else {
+            let Ok((record, handles)) = receive(status, LONGEST_RECORD).await else {
                 return Err(self.gone("").await);
             };
             match record.as_slice() {
-                b"S" if handles.len() == 2 => {
-                    let (channel, process) = (handles.remove(1), handles.remove(0));
-                    return Ok(Newborn { process, channel, scratch });
+                b"S" if handles.len() >= 2 => {
+                    let mut handles = handles.into_iter();
+                    let (process, channel, listener) = (handles.next(), handles.next(), handles.next());
+                    let (Some(process), Some(channel)) = (process, channel) else { continue };
+                    return Ok(Newborn { process, channel, listener, scratch });
                 }
                 b"D" => scratch = handles,
                 _ => {

@@ -12,6 +12,8 @@ use super::{check, check_long, syscall};
 unsafe extern "C" {
     fn ioctl(fd: c_int, request: c_ulong, ...) -> c_int;
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    fn bind(fd: c_int, address: *const c_void, length: c_uint) -> c_int;
+    fn listen(fd: c_int, backlog: c_int) -> c_int;
     fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int) -> c_int;
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
@@ -45,6 +47,34 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0))?);
         check(ioctl(std::os::fd::AsRawFd::as_raw_fd(&fd), SIOCSIFFLAGS, &raw const request)).map(drop)
+    }
+}
+
+/// A listening socket on this network namespace's own loopback.
+pub(crate) fn listen_on_loopback(port: u16) -> io::Result<OwnedFd> {
+    const AF_INET: c_int = 2;
+    const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
+    const BACKLOG: c_int = 128;
+    #[repr(C)]
+    struct Address {
+        family: u16,
+        port: u16,
+        address: u32,
+        rest: [u8; 8],
+    }
+    let here = Address {
+        family: AF_INET as u16,
+        port: port.to_be(),
+        address: u32::from_be_bytes([127, 0, 0, 1]).to_be(),
+        rest: [0; 8],
+    };
+    // SAFETY: the descriptor is new and owned here; the address has the layout of `struct sockaddr_in` and outlives the call.
+    unsafe {
+        let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_STREAM_CLOEXEC, 0))?);
+        let raw = std::os::fd::AsRawFd::as_raw_fd(&fd);
+        check(bind(raw, &raw const here as *const c_void, size_of::<Address>() as c_uint))?;
+        check(listen(raw, BACKLOG))?;
+        Ok(fd)
     }
 }
 
