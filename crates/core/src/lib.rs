@@ -15,7 +15,9 @@ pub mod config;
 mod event;
 mod ids;
 mod json;
+mod network;
 mod path;
+pub mod policy;
 mod request;
 mod result;
 mod secret;
@@ -26,6 +28,7 @@ pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, San
 pub use event::{Event, EventKind, LogLevel};
 pub use ids::{CellId, ExecutionId};
 pub use json::Json;
+pub use network::{Decision, NetworkVerdict};
 pub use path::{GuestPath, GuestPathError};
 pub use request::{ExecutionRequest, ScriptError};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};

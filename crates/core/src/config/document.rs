@@ -190,7 +190,7 @@ mod tests {
             network_policy: NetworkPolicy {
                 allowed_hosts: vec!["api.stripe.com".into(), "1.2.3.4".into()],
                 allowed_ports: [("api.stripe.com".into(), vec![443]), ("1.2.3.4".into(), vec![8080])].into(),
-                default_port: 443,
+                ..NetworkPolicy::default()
             },
             resource_limits: ResourceLimits {
                 memory_mb: 512,
@@ -380,6 +380,7 @@ mod tests {
                     .zip(ports)
                     .filter_map(|(host, list)| Some((host.to_string(), list?)))
                     .collect(),
+                plain_hosts: hosts.iter().take(1).map(ToString::to_string).collect(),
                 allowed_hosts: hosts.into_iter().map(String::from).collect(),
                 default_port,
             },

@@ -55,7 +55,7 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// A value, written as a document would have it, that breaks a rule.
-    pub(super) fn invalid(field: impl Into<String>, value: impl Debug, rule: impl Into<String>) -> Self {
+    pub(crate) fn invalid(field: impl Into<String>, value: impl Debug, rule: impl Into<String>) -> Self {
         Self::Invalid { field: field.into(), value: format!("{value:?}"), rule: rule.into() }
     }
 

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
+use crate::policy::{is_label, is_number};
 
 /// Whom a sandbox may talk to. Nobody, unless named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,11 +25,20 @@ pub struct NetworkPolicy {
     /// The port of a host that has no list of its own.
     #[serde(alias = "default-port")]
     pub default_port: u16,
+    /// Entries of `allowed_hosts` whose tunnels may carry something else than TLS with that host's name: a database, SSH.
+    /// Whoever gets such a tunnel is known by address alone.
+    #[serde(alias = "plain-hosts", skip_serializing_if = "Vec::is_empty")]
+    pub plain_hosts: Vec<String>,
 }
 
 impl Default for NetworkPolicy {
     fn default() -> Self {
-        Self { allowed_hosts: Vec::new(), allowed_ports: BTreeMap::new(), default_port: 443 }
+        Self {
+            allowed_hosts: Vec::new(),
+            allowed_ports: BTreeMap::new(),
+            default_port: 443,
+            plain_hosts: Vec::new(),
+        }
     }
 }
 
@@ -91,6 +101,12 @@ impl NetworkPolicy {
                 return invalid("must not hold port 0, which nothing listens on");
             }
         }
+        for (index, host) in self.plain_hosts.iter().enumerate() {
+            if !self.allowed_hosts.iter().any(|entry| entry.eq_ignore_ascii_case(host)) {
+                let rule = "must be in allowed_hosts too";
+                return Err(ConfigError::invalid(format!("plain_hosts[{index}]"), host, rule));
+            }
+        }
         ConfigError::unless_in(1..=u16::MAX, "default_port", self.default_port, "nothing listens on port 0")
     }
 }
@@ -136,21 +152,6 @@ fn check_host(host: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn is_label(label: &str) -> bool {
-    (1..=63).contains(&label.len())
-        && !label.starts_with('-')
-        && !label.ends_with('-')
-        && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-}
-
-/// Decimal, octal or hexadecimal, as the C library's address parser takes them: `127.1` and `0x7f000001` are 127.0.0.1.
-fn is_number(label: &str) -> bool {
-    match label.strip_prefix("0x").or_else(|| label.strip_prefix("0X")) {
-        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
-        None => label.bytes().all(|byte| byte.is_ascii_digit()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +162,7 @@ mod tests {
         NetworkPolicy {
             allowed_hosts: hosts.iter().map(ToString::to_string).collect(),
             allowed_ports: ports.iter().map(|(host, ports)| (host.to_string(), ports.to_vec())).collect(),
-            default_port: 443,
+            ..NetworkPolicy::default()
         }
     }
 
@@ -263,6 +264,9 @@ mod tests {
             let text = policy(&["a.com"], ports).validate().unwrap_err().to_string();
             assert!(text.starts_with(expected), "{text}");
         }
+        let plain = NetworkPolicy { plain_hosts: vec!["b.com".into()], ..policy(&["a.com"], &[]) };
+        let text = plain.validate().unwrap_err().to_string();
+        assert_eq!(text, r#"plain_hosts[0] = "b.com" is invalid: must be in allowed_hosts too"#);
         let text =
             NetworkPolicy { default_port: 0, ..NetworkPolicy::default() }.validate().unwrap_err().to_string();
         assert!(text.starts_with("default_port = 0 is invalid: must be from 1 to 65535"), "{text}");
