@@ -1,0 +1,176 @@
+//! What a cell asked for, kept for the result and told as it happens.
+//!
+//! A record is opened with the decision and shows what has happened so far, so a tunnel that is still open when the run
+//! ends is in the result with the bytes it has carried. How many are kept is bounded; a guest that asks a million times
+//! gets a number.
+
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use belljar_core::policy::{Denial, Rule};
+use belljar_core::{Decision, NetworkVerdict};
+
+/// Told about each denial that is kept, at once, on the proxy's task: it must not block.
+pub(crate) type OnDenial = Arc<dyn Fn(&Decision) + Send + Sync>;
+
+/// One cell's decisions.
+pub(crate) struct Audit {
+    kept: Mutex<Vec<Arc<Entry>>>,
+    left_out: AtomicU64,
+    most: usize,
+    on_denial: Option<OnDenial>,
+}
+
+impl Audit {
+    pub(crate) fn new(most: usize, on_denial: Option<OnDenial>) -> Self {
+        Self { kept: Mutex::default(), left_out: AtomicU64::new(0), most, on_denial }
+    }
+
+    /// Begins a record of something that was allowed.
+    pub(crate) fn open(self: &Arc<Self>, host: String, port: u16) -> Record {
+        let entry = Arc::new(Entry::new(host, port));
+        let mut kept = lock(&self.kept);
+        let is_kept = kept.len() < self.most;
+        if is_kept {
+            kept.push(entry.clone());
+        } else {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+        Record { entry, on_denial: self.on_denial.clone().filter(|_| is_kept) }
+    }
+
+    /// Records something that was refused before anything happened.
+    pub(crate) fn deny(self: &Arc<Self>, denial: &Denial) {
+        self.open(denial.host.clone(), denial.port).deny(denial.rule);
+    }
+
+    /// Everything since the last call, in order.
+    pub(crate) fn take(&self) -> Vec<Decision> {
+        let kept = mem::take(&mut *lock(&self.kept));
+        kept.iter().map(|entry| entry.decision()).collect()
+    }
+
+    /// How many were not kept since the last call.
+    pub(crate) fn take_left_out(&self) -> u64 {
+        self.left_out.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// One decision while it is being carried out. Dropping it ends it.
+pub(crate) struct Record {
+    entry: Arc<Entry>,
+    on_denial: Option<OnDenial>,
+}
+
+impl Record {
+    pub(crate) fn deny(&self, rule: Rule) {
+        self.entry.settle(NetworkVerdict::Denied { rule: rule.to_string() });
+        if let Some(tell) = &self.on_denial {
+            tell(&self.entry.decision());
+        }
+    }
+
+    pub(crate) fn fail(&self, reason: &str) {
+        self.entry.settle(NetworkVerdict::Failed { reason: reason.to_owned() });
+    }
+
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.entry.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn received(&self, bytes: u64) {
+        self.entry.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A number that changes with every byte carried.
+    pub(crate) fn carried(&self) -> u64 {
+        self.entry.sent.load(Ordering::Relaxed) + self.entry.received.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let mut outcome = lock(&self.entry.outcome);
+        outcome.lasted = Some(self.entry.began.elapsed());
+    }
+}
+
+struct Entry {
+    host: String,
+    port: u16,
+    began: Instant,
+    sent: AtomicU64,
+    received: AtomicU64,
+    outcome: Mutex<Outcome>,
+}
+
+struct Outcome {
+    verdict: NetworkVerdict,
+    lasted: Option<Duration>,
+}
+
+impl Entry {
+    fn new(host: String, port: u16) -> Self {
+        let outcome = Outcome { verdict: NetworkVerdict::Allowed, lasted: None };
+        let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { host, port, began: Instant::now(), sent, received, outcome: Mutex::new(outcome) }
+    }
+
+    fn settle(&self, verdict: NetworkVerdict) {
+        lock(&self.outcome).verdict = verdict;
+    }
+
+    fn decision(&self) -> Decision {
+        let outcome = lock(&self.outcome);
+        Decision {
+            host: self.host.clone(),
+            port: self.port,
+            verdict: outcome.verdict.clone(),
+            bytes_sent: self.sent.load(Ordering::Relaxed),
+            bytes_received: self.received.load(Ordering::Relaxed),
+            ms: outcome.lasted.unwrap_or_else(|| self.began.elapsed()).as_secs_f64() * 1000.0,
+        }
+    }
+}
+
+/// Nothing that is done under these locks can leave them half-written.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_are_kept_up_to_a_bound_and_counted_beyond_it() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = told.clone();
+        let on_denial: OnDenial =
+            Arc::new(move |decision: &Decision| tell.lock().unwrap().push(decision.host.clone()));
+        let audit = Arc::new(Audit::new(2, Some(on_denial)));
+        for host in ["a", "b", "c", "d"] {
+            audit.deny(&Denial::new(host, 1, Rule::NotListed));
+        }
+        let hosts: Vec<_> = audit.take().into_iter().map(|decision| decision.host).collect();
+        assert_eq!((hosts, audit.take_left_out()), (vec!["a".to_owned(), "b".into()], 2));
+        assert_eq!(*told.lock().unwrap(), ["a", "b"], "what is not kept is not told either");
+        audit.deny(&Denial::new("e", 1, Rule::NotListed));
+        assert_eq!((audit.take().len(), audit.take_left_out()), (1, 0));
+    }
+
+    #[test]
+    fn an_open_record_shows_what_it_has_carried_so_far() {
+        let audit = Arc::new(Audit::new(2, None));
+        let record = audit.open("a.com".into(), 443);
+        record.sent(3);
+        record.received(4);
+        let decision = audit.take().remove(0);
+        assert_eq!(
+            (decision.verdict, decision.bytes_sent, decision.bytes_received),
+            (NetworkVerdict::Allowed, 3, 4)
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! CONNECT: a tunnel to one host and port, asked for over HTTP.
+
+use std::sync::Arc;
+
+use belljar_core::policy::{Denial, Rule, Target};
+use tokio::io::AsyncWriteExt;
+
+use crate::dial::{Undialled, dial};
+use crate::head::{Framing, Head};
+use crate::listener::Cell;
+use crate::wire::{Stream, Wire};
+use crate::{answer, authority, forward, tunnel};
+
+/// Answers one CONNECT. The host is dialled before the guest is told yes, so that a failure can be told too.
+pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, head: Head) {
+    let target = match locate(&cell, &head) {
+        Ok(target) => target,
+        Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
+    };
+    let record = cell.open(&target);
+    match dial(&cell.shared, &target).await {
+        Ok(host) => {
+            if wire.writer.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_ok() {
+                tunnel::run(cell, wire, &target, host, record).await;
+            }
+        }
+        Err(undialled) => {
+            let words = match undialled {
+                Undialled::Denied(rule) => {
+                    record.deny(rule);
+                    let denial = Denial::new(&target.host.to_string(), target.port, rule);
+                    answer::denial(&cell.shared.policy, &denial)
+                }
+                Undialled::Failed(failure) => {
+                    record.fail(&failure.to_string());
+                    answer::failure(&target.host.to_string(), target.port, &failure)
+                }
+            };
+            wire.hang_up(&words).await;
+        }
+    }
+}
+
+fn locate(cell: &Cell, head: &Head) -> Result<Target, Denial> {
+    let denied = |rule| cell.denied(&head.target, 0, rule);
+    let (host, port) = authority::split(&head.target).map_err(denied)?;
+    let port = port.ok_or_else(|| denied(Rule::Http("CONNECT without a port")))?;
+    if head.framing != Framing::Length(0) {
+        return Err(cell.denied(host, port, Rule::Http("CONNECT with a body")));
+    }
+    let target = cell.decide(host, port)?;
+    // Clients leave the port out of this header as often as not.
+    match head.host.as_deref().map(|said| forward::names(said, &target, target.port)) {
+        Some(false) => Err(cell.denied(host, port, Rule::HostHeader)),
+        _ => Ok(target),
+    }
+}

@@ -1,0 +1,72 @@
+//! One policy made ready for any number of cells.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use belljar_core::{Decision, NetworkPolicy};
+
+use crate::audit::OnDenial;
+use crate::error::EgressError;
+use crate::limits::Limits;
+use crate::listener::CellEgress;
+use crate::resolve::{Resolve, SystemResolver};
+
+/// What a proxy needs beside its policy.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct EgressOptions {
+    /// Where addresses come from.
+    pub resolver: Arc<dyn Resolve>,
+    /// How much of the host a cell's traffic may take.
+    pub limits: Limits,
+}
+
+impl EgressOptions {
+    /// Default limits, and that resolver.
+    pub fn new(resolver: impl Resolve + 'static) -> Self {
+        Self { resolver: Arc::new(resolver), limits: Limits::default() }
+    }
+
+    /// Default limits, and the resolver the host is set up with.
+    pub fn from_system() -> Result<Self, EgressError> {
+        Ok(Self::new(SystemResolver::new()?))
+    }
+}
+
+/// A policy and what it takes to enforce it. Cheap to clone; one per template.
+#[derive(Clone)]
+pub struct Egress {
+    shared: Arc<Shared>,
+}
+
+/// What all cells of a template have in common.
+pub(crate) struct Shared {
+    pub(crate) policy: NetworkPolicy,
+    pub(crate) resolver: Arc<dyn Resolve>,
+    pub(crate) limits: Limits,
+}
+
+impl Egress {
+    /// Checks the policy and makes it ready.
+    pub fn new(policy: NetworkPolicy, options: EgressOptions) -> Result<Self, EgressError> {
+        policy.validate()?;
+        let EgressOptions { resolver, limits } = options;
+        Ok(Self { shared: Arc::new(Shared { policy, resolver, limits }) })
+    }
+
+    /// Serves one cell on its own listener, on the current tokio runtime, until the handle is dropped.
+    pub fn serve(&self, listener: TcpListener) -> Result<CellEgress, EgressError> {
+        CellEgress::new(self.shared.clone(), listener, None)
+    }
+
+    /// The same, and tells about denials as they happen: as many as are kept for the result, and never from a lock.
+    /// What is given runs on the proxy's own task, so it must not block.
+    pub fn serve_telling(
+        &self,
+        listener: TcpListener,
+        on_denial: impl Fn(&Decision) + Send + Sync + 'static,
+    ) -> Result<CellEgress, EgressError> {
+        let on_denial: OnDenial = Arc::new(on_denial);
+        CellEgress::new(self.shared.clone(), listener, Some(on_denial))
+    }
+}

@@ -1,0 +1,238 @@
+//! What a TLS ClientHello says about whom it is for. Pure: bytes in, answer out, called again when more have come.
+//!
+//! The greeting may arrive a byte at a time and be cut over several records; both are used to hide a name from those who
+//! look at the first packet only. So records are joined first, and nothing is forwarded until the whole greeting is read.
+
+/// The longest greeting that is waited for, in bytes on the wire.
+pub(crate) const MAX_HELLO: usize = 16 * 1024;
+
+/// What the bytes so far are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Hello {
+    /// Good so far, but not all of it.
+    Incomplete,
+    /// Not TLS.
+    NotTls,
+    /// TLS that breaks its own rules, or is too long.
+    Malformed,
+    /// A whole greeting.
+    Complete {
+        /// The server name, exactly as sent.
+        server_name: Option<String>,
+        /// Whether an encrypted greeting with another name may be inside.
+        encrypted: bool,
+    },
+}
+
+/// Reads a greeting from the beginning of a stream.
+pub(crate) fn read(bytes: &[u8]) -> Hello {
+    match join_records(bytes) {
+        Err(hello) => hello,
+        Ok(message) => parse_hello(&message).unwrap_or(Hello::Malformed),
+    }
+}
+
+/// The handshake message, taken out of its records.
+fn join_records(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
+    const HANDSHAKE: u8 = 22;
+    const CLIENT_HELLO: u8 = 1;
+    let mut message = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let wrong =
+            if message.is_empty() && rest.len() == bytes.len() { Hello::NotTls } else { Hello::Malformed };
+        let head = &rest[..rest.len().min(5)];
+        let plausible = head.iter().zip([HANDSHAKE, 3]).all(|(have, want)| *have == want);
+        if !plausible || head.get(2).is_some_and(|minor| *minor > 4) {
+            return Err(wrong);
+        }
+        let [_, _, _, high, low] = *head else { return Err(incomplete(bytes)) };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        // An empty record is legal nowhere in a handshake, and would let a greeting go on for ever.
+        if length == 0 || length > MAX_HELLO {
+            return Err(Hello::Malformed);
+        }
+        let payload = &rest[5..rest.len().min(5 + length)];
+        message.extend_from_slice(payload);
+        if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
+            return Err(Hello::Malformed);
+        }
+        if let [_, a, b, c, ..] = message[..] {
+            let total = 4 + (usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c));
+            if total > MAX_HELLO {
+                return Err(Hello::Malformed);
+            }
+            if message.len() == total {
+                return Ok(message);
+            }
+            // A second message in the same record: nobody sends one before the server has answered.
+            if message.len() > total {
+                return Err(Hello::Malformed);
+            }
+        }
+        if payload.len() < length {
+            return Err(incomplete(bytes));
+        }
+        rest = &rest[5 + length..];
+    }
+}
+
+fn incomplete(bytes: &[u8]) -> Hello {
+    if bytes.len() >= MAX_HELLO { Hello::Malformed } else { Hello::Incomplete }
+}
+
+/// Takes what is asked for off the front; `None` means that the message ends too early.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u8(&mut self) -> Option<usize> {
+        self.take(1).map(|bytes| usize::from(bytes[0]))
+    }
+
+    fn u16(&mut self) -> Option<usize> {
+        self.take(2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    }
+}
+
+fn parse_hello(message: &[u8]) -> Option<Hello> {
+    const SERVER_NAME: usize = 0;
+    const ENCRYPTED_HELLO: usize = 0xfe0d;
+    const ENCRYPTED_NAME: usize = 0xffce;
+    let mut hello = Reader(message.get(4..)?);
+    hello.take(2 + 32)?;
+    let session = hello.u8()?;
+    hello.take(session)?;
+    let ciphers = hello.u16()?;
+    hello.take(ciphers)?;
+    let compressions = hello.u8()?;
+    hello.take(compressions)?;
+    let (mut server_name, mut encrypted) = (None, false);
+    if hello.0.is_empty() {
+        return Some(Hello::Complete { server_name, encrypted });
+    }
+    let length = hello.u16()?;
+    let mut extensions = Reader(hello.take(length)?);
+    if !hello.0.is_empty() {
+        return None;
+    }
+    while !extensions.0.is_empty() {
+        let kind = extensions.u16()?;
+        let length = extensions.u16()?;
+        let body = extensions.take(length)?;
+        match kind {
+            // Two of them: which one would the server take?
+            SERVER_NAME if server_name.is_some() => return None,
+            SERVER_NAME => server_name = Some(parse_server_name(body)?),
+            ENCRYPTED_HELLO | ENCRYPTED_NAME => encrypted = true,
+            _ => {}
+        }
+    }
+    Some(Hello::Complete { server_name, encrypted })
+}
+
+/// Exactly one name of the only kind there is.
+fn parse_server_name(body: &[u8]) -> Option<String> {
+    let mut list = Reader(body);
+    let (length, kind, name) = (list.u16()?, list.u8()?, list.u16()?);
+    let name = list.take(name)?;
+    let whole = length + 2 == body.len() && kind == 0 && list.0.is_empty();
+    if whole { String::from_utf8(name.to_vec()).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
+        [&kind.to_be_bytes()[..], &(body.len() as u16).to_be_bytes(), body].concat()
+    }
+
+    fn server_name(name: &str) -> Vec<u8> {
+        let name = name.as_bytes();
+        let entry = [&[0][..], &(name.len() as u16).to_be_bytes(), name].concat();
+        extension(0, &[&(entry.len() as u16).to_be_bytes()[..], &entry].concat())
+    }
+
+    fn message(extensions: &[u8]) -> Vec<u8> {
+        let mut body = vec![3, 3];
+        body.extend([7; 32]);
+        body.extend([0, 0, 2, 0x13, 1, 1, 0]);
+        body.extend((extensions.len() as u16).to_be_bytes());
+        body.extend(extensions);
+        [&[1, 0][..], &(body.len() as u16).to_be_bytes(), &body].concat()
+    }
+
+    /// The message in records of `size` bytes each.
+    fn records(message: &[u8], size: usize) -> Vec<u8> {
+        let record = |part: &[u8]| [&[22, 3, 1][..], &(part.len() as u16).to_be_bytes(), part].concat();
+        message.chunks(size).flat_map(record).collect()
+    }
+
+    fn named(name: &str) -> Hello {
+        Hello::Complete { server_name: Some(name.into()), encrypted: false }
+    }
+
+    #[test]
+    fn the_name_is_found_however_the_greeting_is_cut() {
+        let message = message(&server_name("a.example.com"));
+        for size in [1, 2, 3, 5, 40, 16_000] {
+            let bytes = records(&message, size);
+            assert_eq!(read(&bytes), named("a.example.com"), "records of {size}");
+            for end in 0..bytes.len() {
+                assert_eq!(read(&bytes[..end]), Hello::Incomplete, "{end} bytes of records of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_and_hidden_names_are_told_apart() {
+        let read = |extensions: &[u8]| read(&records(&message(extensions), 9000));
+        assert_eq!(read(&extension(43, &[2, 3, 4])), Hello::Complete { server_name: None, encrypted: false });
+        let both = [server_name("a.com"), extension(0xfe0d, &[0])].concat();
+        assert_eq!(read(&both), Hello::Complete { server_name: Some("a.com".into()), encrypted: true });
+    }
+
+    #[test]
+    fn greetings_that_can_be_read_two_ways_are_malformed() {
+        let whole = |extensions: &[u8]| records(&message(extensions), 9000);
+        let twice = [server_name("a.com"), server_name("b.com")].concat();
+        assert_eq!(read(&whole(&twice)), Hello::Malformed, "two names");
+        let two_in_one = extension(0, &[0, 12, 0, 0, 3, b'a', b'.', b'b', 0, 0, 3, b'c', b'.', b'd']);
+        assert_eq!(read(&whole(&two_in_one)), Hello::Malformed, "two names in one list");
+        assert_eq!(read(&whole(&[0, 0, 0, 9, 1])), Hello::Malformed, "an extension longer than the message");
+        let message = message(&server_name("a.com"));
+        assert_eq!(
+            read(&records(&[&message[..], &[1]].concat(), 9000)),
+            Hello::Malformed,
+            "a second message"
+        );
+        assert_eq!(read(&[22, 3, 1, 0, 0]), Hello::Malformed, "an empty record");
+        assert_eq!(read(&[22, 3, 1, 0, 4, 2, 0, 0, 0]), Hello::Malformed, "a ServerHello");
+        assert_eq!(read(&[22, 3, 1, 0, 4, 1, 9, 0, 0]), Hello::Malformed, "too long");
+        let mut other = records(&message, 10);
+        other[15] = 23;
+        assert_eq!(read(&other), Hello::Malformed, "another kind of record in between");
+    }
+
+    #[test]
+    fn what_is_not_tls_is_known_by_its_first_bytes() {
+        for bytes in
+            [&b"GET / HTTP/1.1"[..], b"PRI * HTTP/2.0", b"SSH-2.0", &[22, 2], &[22, 3, 9], &[0x80, 46, 1]]
+        {
+            assert_eq!(read(bytes), Hello::NotTls, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_greeting_that_never_ends_is_given_up() {
+        let endless = [&[22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc][..], &[0; MAX_HELLO]].concat();
+        assert_eq!(read(&endless[..MAX_HELLO]), Hello::Malformed);
+        assert_eq!(read(&endless[..MAX_HELLO - 1]), Hello::Incomplete);
+    }
+}
