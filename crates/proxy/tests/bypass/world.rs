@@ -1,0 +1,138 @@
+//! The world of a test: a resolver that answers everything, hosts that count what reaches them, and a proxy in between.
+//!
+//! The resolver gives the address of the *allowed* host for every name, and that address is listed. So whatever slips
+//! past the decision really arrives, and is seen.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use belljar_core::NetworkPolicy;
+use belljar_proxy::{CellEgress, Egress, EgressOptions, Limits, Resolve, ResolveError, Resolving};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where the allowed hosts live: a loopback address of its own, so that no other spelling of loopback is allowed with it.
+pub(crate) const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+
+/// Answers from a script: the n-th call gets the n-th answer, and the last one from then on.
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    answers: Arc<Mutex<Vec<Vec<IpAddr>>>>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Script {
+    pub(crate) fn new(answers: Vec<Vec<IpAddr>>) -> Self {
+        Self { answers: Arc::new(Mutex::new(answers)), calls: Arc::default() }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl Resolve for Script {
+    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let answers = self.answers.lock().unwrap();
+        let answer = answers.get(call).or(answers.last()).cloned().ok_or(ResolveError::NotFound);
+        Box::pin(async move { answer })
+    }
+}
+
+/// A host that counts. It answers HTTP requests one by one, and anything else with nothing.
+pub(crate) struct Host {
+    pub(crate) port: u16,
+    pub(crate) heard: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Host {
+    /// A host for plain HTTP; `/redirect` leads to a host that is not allowed.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let all = heard.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, port, all.clone()));
+            }
+        });
+        Self { port, heard }
+    }
+
+    pub(crate) fn heard(&self) -> String {
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
+}
+
+async fn answer(mut stream: TcpStream, port: u16, all: Arc<Mutex<Vec<u8>>>) {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        all.lock().unwrap().extend_from_slice(&buffer[..count]);
+        request.extend_from_slice(&buffer[..count]);
+        if is_whole(&request) {
+            let reply = match request.starts_with(b"GET /redirect") {
+                true => format!(
+                    "HTTP/1.1 302 Found\r\nLocation: http://evil.test:{port}/\r\nContent-Length: 0\r\n\r\n"
+                ),
+                false => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Host: yes\r\n\r\nhello".to_owned(),
+            };
+            request.clear();
+            if stream.write_all(reply.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a request is there with its body.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_ascii_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    match head.split("content-length: ").nth(1) {
+        Some(rest) => body.len() >= rest.lines().next().unwrap().parse().unwrap(),
+        None => !head.contains("transfer-encoding: chunked") || body.ends_with("0\r\n\r\n"),
+    }
+}
+
+/// A policy that allows the hosts of this world on some ports.
+pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
+    let hosts = ["good.test", "*.wild.test", "127.0.0.77", "xn--bcher-kva.test", "plain.test"];
+    NetworkPolicy {
+        allowed_hosts: hosts.map(String::from).to_vec(),
+        allowed_ports: hosts.map(|host| (host.to_owned(), ports.to_vec())).into(),
+        plain_hosts: vec!["plain.test".into()],
+        ..NetworkPolicy::default()
+    }
+}
+
+/// A proxy on loopback, and where it listens.
+pub(crate) fn proxy(policy: NetworkPolicy, resolver: Script, limits: Limits) -> (CellEgress, SocketAddr) {
+    let mut options = EgressOptions::new(resolver);
+    options.limits = limits;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (Egress::new(policy, options).unwrap().serve(listener).unwrap(), address)
+}
+
+/// Reads until an HTTP head and the body its length announces are there.
+pub(crate) async fn read_answer(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lower = head.to_ascii_lowercase();
+            let length =
+                lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        if stream.read_buf(&mut answer).await.unwrap_or(0) == 0 {
+            return String::from_utf8_lossy(&answer).into_owned();
+        }
+    }
+}
