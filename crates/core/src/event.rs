@@ -58,6 +58,13 @@ pub enum EventKind {
         /// The Python traceback, with the script's own lines.
         traceback: Option<String>,
     },
+    /// The script asked for a host that its config does not allow, or in a way that is not allowed.
+    Denied {
+        /// The host as far as it could be read, and the port: `evil.example:443`.
+        target: String,
+        /// The rule that forbids it, in words.
+        rule: String,
+    },
     /// The script's last line has run, or it failed; nothing of it is left to wait for.
     ScriptDone,
 }
@@ -72,6 +79,7 @@ impl EventKind {
             Self::Intermediate { .. } => "intermediate",
             Self::FinalResult { .. } => "final_result",
             Self::Error { .. } => "error",
+            Self::Denied { .. } => "denied",
             Self::ScriptDone => "script_done",
         }
     }
@@ -97,6 +105,10 @@ impl Serialize for Event {
             EventKind::Error { message, traceback } => {
                 map.serialize_entry("message", message)?;
                 map.serialize_entry("traceback", traceback)?;
+            }
+            EventKind::Denied { target, rule } => {
+                map.serialize_entry("target", target)?;
+                map.serialize_entry("rule", rule)?;
             }
             EventKind::ScriptDone => {}
         }

@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{ExecutionId, Json, LogLevel, Verdict};
+use crate::{Decision, ExecutionId, Json, LogLevel, Verdict};
 
 /// The outcome of one execution, built by the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub struct ExecutionResult {
     pub traceback: Option<String>,
     /// Things about the sandbox that the caller should know: a tool that did not load, a preload that failed.
     pub warnings: Vec<String>,
+    /// Every host the script asked for and what came of it, in order; empty where it has no network.
+    pub network: Vec<Decision>,
     /// Bytes the guest sent: frames, stdout and stderr.
     pub output_bytes: u64,
     /// What the run cost.
@@ -93,6 +95,7 @@ impl Serialize for ExecutionResult {
         map.serialize_entry("error", &self.error)?;
         map.serialize_entry("traceback", &self.traceback)?;
         map.serialize_entry("warnings", &self.warnings)?;
+        map.serialize_entry("network", &self.network)?;
         map.serialize_entry("duration_ms", &(self.usage.wall_ms.round() as u64))?;
         map.serialize_entry("output_bytes", &self.output_bytes)?;
         map.serialize_entry("usage", &self.usage)?;

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use belljar_core::CellId;
 use belljar_core::config::SandboxConfig;
+use belljar_core::{CellId, Decision};
 pub use belljar_jail::probe::{Protection, State};
 use bytes::Bytes;
 
@@ -68,6 +68,16 @@ pub trait Cell: Send + 'static {
     /// Whether a place it may write to has no room left, by the kernel's word.
     fn scratch_is_full(&self) -> bool {
         false
+    }
+
+    /// The hosts it has asked for since the last call, and what came of it.
+    fn take_decisions(&mut self) -> Vec<Decision> {
+        Vec::new()
+    }
+
+    /// Those that were refused, as soon as they are.
+    fn take_denials(&mut self) -> Vec<Decision> {
+        Vec::new()
     }
 
     /// How often it may be used after this use. Cells of the native engine are used once.

@@ -99,6 +99,9 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// The way out could not be made ready or opened.
+    #[error("the egress proxy cannot serve")]
+    Egress(#[source] belljar_proxy::EgressError),
     /// A control group could not be made.
     #[error("{message}")]
     Cgroup {
@@ -151,6 +154,7 @@ impl EngineError {
             | Self::Jail { .. }
             | Self::ZygoteGone { .. }
             | Self::Spawn { .. }
+            | Self::Egress(_)
             | Self::Cgroup { .. } => Fault::Backend,
             Self::Seccomp(_) | Self::Io { .. } => Fault::Internal,
         }

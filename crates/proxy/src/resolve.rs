@@ -16,6 +16,12 @@ pub trait Resolve: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
 }
 
+impl<T: Resolve + ?Sized> Resolve for std::sync::Arc<T> {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+        (**self).resolve(name)
+    }
+}
+
 /// Why there is no address.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

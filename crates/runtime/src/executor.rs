@@ -106,6 +106,7 @@ impl ScriptExecutor {
             max_output_bytes: self.limits.max_output_bytes,
             used,
             scratch_was_full: false,
+            network: Vec::new(),
             engine: self.engine,
             warnings: &self.warnings,
         }
@@ -162,9 +163,11 @@ impl ScriptExecutor {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full || cell.scratch_is_full(),
+            network: cell.take_decisions(),
             ..self.facts(ending, since(used_before, used_by_now))
         };
         let cell_is_alive = matches!(ending, Ending::Finished);
+        listening.tell_denials(cell).await;
         for event in listening.transcript.rest() {
             if let Some(taken) = listening.sink.on_event(event) {
                 taken.await;

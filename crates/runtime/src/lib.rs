@@ -41,10 +41,11 @@ pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
-    Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel, LogLine,
-    ScriptError, Secret, Usage, Verdict,
+    Decision, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel,
+    LogLine, NetworkVerdict, ScriptError, Secret, Usage, Verdict,
 };
 pub use belljar_engine::builder::Progress;
+pub use belljar_engine::native::{Resolve, ResolveError, Resolving};
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,

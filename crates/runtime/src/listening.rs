@@ -105,6 +105,8 @@ impl Listening<'_> {
         }
         self.printed.stdout.waiting.extend_from_slice(&burst.stdout);
         self.printed.stderr.waiting.extend_from_slice(&burst.stderr);
+        // Before what the script made of it.
+        self.tell_denials(cell).await;
         let ending = self.take_frames(cell, &burst.channel).await;
         self.tell_printed(cell).await;
         ending
@@ -143,6 +145,15 @@ impl Listening<'_> {
             }
             if self.transcript.is_done() {
                 return Some(Ending::Finished);
+            }
+        }
+    }
+
+    /// Hands on what the proxy has refused since it was last asked.
+    pub(crate) async fn tell_denials(&mut self, cell: &mut dyn Cell) {
+        for decision in cell.take_denials() {
+            if let Some(event) = self.transcript.denied(&decision) {
+                self.tell(cell, event).await;
             }
         }
     }

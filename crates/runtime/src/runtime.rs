@@ -7,7 +7,7 @@ use std::sync::Arc;
 use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
 use belljar_engine::builder::Progress;
-use belljar_engine::native::{NativeEngine, NativeOptions};
+use belljar_engine::native::{NativeEngine, NativeOptions, Resolve};
 use belljar_engine::pool::{PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
 use belljar_engine::{Blueprint, Capabilities, Engine};
@@ -26,14 +26,28 @@ pub struct Runtime {
 }
 
 /// Sets a [`Runtime`] up.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RuntimeBuilder {
     cache: Option<PathBuf>,
     python: Option<PathBuf>,
     secrets: BTreeMap<String, Secret>,
     /// Not shown: the address of an index often holds a password.
     installer_env: Vec<(String, Secret)>,
+    resolver: Option<Arc<dyn Resolve>>,
     pool: PoolOptions,
+}
+
+impl std::fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { cache, python, secrets, installer_env, resolver: _, pool } = self;
+        f.debug_struct("RuntimeBuilder")
+            .field("cache", cache)
+            .field("python", python)
+            .field("secrets", secrets)
+            .field("installer_env", installer_env)
+            .field("pool", pool)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RuntimeBuilder {
@@ -67,6 +81,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Where addresses of allowed hosts come from, instead of the resolver this machine is set up with.
+    #[must_use]
+    pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
     /// How many cells of a sandbox there may be at once beyond its `pool_size`; callers beyond that wait in line. 10 by default.
     #[must_use]
     pub fn max_overflow(mut self, cells: usize) -> Self {
@@ -83,7 +104,8 @@ impl RuntimeBuilder {
         }
         let installer_env =
             self.installer_env.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect();
-        let engine = NativeEngine::new(NativeOptions { cache, search, installer_env })?;
+        let engine =
+            NativeEngine::new(NativeOptions { cache, search, installer_env, resolver: self.resolver })?;
         let engine = Arc::new(engine);
         let pool = SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, self.pool);
         Ok(Runtime { engine, pool, secrets: self.secrets })

@@ -6,7 +6,8 @@ use std::time::Duration;
 use belljar_core::config::ExecutionMode;
 use belljar_core::wire::{GuestFrame, GuestFrameKind};
 use belljar_core::{
-    Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLevel, LogLine, Usage, Verdict,
+    Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLevel, LogLine,
+    NetworkVerdict, Usage, Verdict,
 };
 use belljar_engine::{Autopsy, CellUsage, End};
 
@@ -80,6 +81,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) used: CellUsage,
     /// Whether a place it may write to had no room left when it failed.
     pub(crate) scratch_was_full: bool,
+    /// Whom it talked to, or wanted to.
+    pub(crate) network: Vec<Decision>,
     pub(crate) engine: &'a str,
     pub(crate) warnings: &'a [String],
 }
@@ -164,6 +167,13 @@ impl Transcript {
         Some(self.event(kind))
     }
 
+    /// Takes in a refusal of the proxy's.
+    pub(crate) fn denied(&mut self, decision: &Decision) -> Option<Event> {
+        let NetworkVerdict::Denied { rule } = &decision.verdict else { return None };
+        let target = self.mask.text(format!("{}:{}", decision.host, decision.port).into()).into_owned();
+        Some(self.event(EventKind::Denied { target, rule: rule.clone() }))
+    }
+
     /// Takes in what was printed.
     pub(crate) fn printed(&mut self, stream: Stream, bytes: &[u8]) -> Option<Event> {
         let kind = match stream {
@@ -188,6 +198,13 @@ impl Transcript {
 
     /// The result, after the [`rest`](Self::rest).
     pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> ExecutionResult {
+        // Names a script asks for are its own words.
+        let network = facts
+            .network
+            .iter()
+            .cloned()
+            .map(|decision| Decision { host: self.mask.text(decision.host.into()).into_owned(), ..decision });
+        let network = network.collect();
         let (verdict, error) = self.judge(facts);
         let traceback = self.failure.and_then(|failure| failure.traceback);
         ExecutionResult {
@@ -201,6 +218,7 @@ impl Transcript {
             error,
             traceback,
             warnings: facts.warnings.to_vec(),
+            network,
             output_bytes: self.output_bytes,
             usage: Usage {
                 wall_ms: facts.elapsed.as_micros() as f64 / 1e3,
@@ -327,6 +345,7 @@ mod tests {
             max_output_bytes: 1_048_576,
             used: CellUsage::default(),
             scratch_was_full: false,
+            network: Vec::new(),
             engine: "test",
             warnings: &[],
         }

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use belljar_core::CellId;
 use belljar_core::wire::{GuestFrame, GuestFrameKind, Lines, PROTOCOL};
+use belljar_core::{CellId, Decision};
 use belljar_jail::cgroup::CellCgroup;
 use bytes::Bytes;
 use tokio::io::Interest;
@@ -16,6 +16,7 @@ use tokio::io::unix::AsyncFd;
 use super::ids::LeasedId;
 use super::places::LeasedPlace;
 use super::watch::watch;
+use super::way_out::WayOut;
 use super::zygote::Newborn;
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
@@ -52,6 +53,7 @@ struct Parts {
     status: AsyncFd<OwnedFd>,
     process: AsyncFd<OwnedFd>,
     scratch: Vec<OwnedFd>,
+    way_out: Option<WayOut>,
     share: Share,
     channel_open: bool,
 }
@@ -73,10 +75,18 @@ impl NativeCell {
             status: ends.status,
             process: watch(newborn.process, Interest::READABLE)?,
             scratch: newborn.scratch,
+            way_out: None,
             share,
             channel_open: true,
         };
         Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
+    }
+
+    /// Gives it its way to the hosts it may talk to.
+    pub(super) fn open_way_out(&mut self, way_out: WayOut) {
+        if let Some(parts) = &mut self.parts {
+            parts.way_out = Some(way_out);
+        }
     }
 
     /// Waits for the harness's `ready`; the reason when it does not come.
@@ -216,6 +226,22 @@ impl Cell for NativeCell {
             rustix::fs::fstatvfs(place).is_ok_and(|space| space.f_bavail == 0 || space.f_ffree == 0)
         };
         self.parts.as_ref().is_some_and(|parts| parts.scratch.iter().any(full))
+    }
+
+    fn take_decisions(&mut self) -> Vec<Decision> {
+        self.parts
+            .as_ref()
+            .and_then(|parts| parts.way_out.as_ref())
+            .map(WayOut::take_decisions)
+            .unwrap_or_default()
+    }
+
+    fn take_denials(&mut self) -> Vec<Decision> {
+        self.parts
+            .as_ref()
+            .and_then(|parts| parts.way_out.as_ref())
+            .map(WayOut::take_denials)
+            .unwrap_or_default()
     }
 
     fn kill(&mut self) {

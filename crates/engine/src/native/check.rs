@@ -7,15 +7,10 @@ use belljar_jail::cgroup::{Cgroups, Controller};
 use belljar_jail::probe::{State, Survey};
 
 use crate::EngineError;
-use crate::engine::{Blueprint, Capabilities};
+use crate::engine::Blueprint;
 
 /// Refuses what cannot be enforced here.
-pub(super) fn check(
-    blueprint: &Blueprint,
-    survey: &Survey,
-    cgroups: &Cgroups,
-    capabilities: &Capabilities,
-) -> Result<(), EngineError> {
+pub(super) fn check(blueprint: &Blueprint, survey: &Survey, cgroups: &Cgroups) -> Result<(), EngineError> {
     let config = &blueprint.config;
     config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
     // The floor, which no config can lower.
@@ -31,14 +26,6 @@ pub(super) fn check(
         }
     }
     limits(config, survey, cgroups)?;
-    if !config.network_policy.is_isolated() && !capabilities.egress_policy {
-        return Err(EngineError::Unenforceable {
-            engine: "native",
-            what: format!("network_policy.allowed_hosts = {:?}", config.network_policy.allowed_hosts),
-            reason: "it has no egress proxy yet".into(),
-            remedy: "Leave allowed_hosts empty: the cell then has no network at all".into(),
-        });
-    }
     tool_names(blueprint)
 }
 
@@ -125,9 +112,7 @@ mod tests {
     fn refusal(config: SandboxConfig, survey: &Survey) -> Option<String> {
         let blueprint = Blueprint { config, tools: Vec::new() };
         let cgroups = Cgroups::none("none for this test");
-        let capabilities =
-            Capabilities { protections: Vec::new(), egress_policy: false, obstacles: Vec::new() };
-        check(&blueprint, survey, &cgroups, &capabilities).err().map(|error| error.to_string())
+        check(&blueprint, survey, &cgroups).err().map(|error| error.to_string())
     }
 
     #[test]

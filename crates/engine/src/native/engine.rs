@@ -11,6 +11,7 @@ use belljar_jail::probe::{Survey, best_identity, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
+use belljar_proxy::Resolve;
 
 use super::check;
 use super::ids::IdPool;
@@ -18,6 +19,7 @@ use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::root::{self, HARNESS_PATH};
 use super::template::NativeTemplate;
+use super::way_out;
 use super::zygote::Zygote;
 use crate::EngineError;
 use crate::builder::{LayerSpec, LayerStore, Progress};
@@ -36,6 +38,8 @@ pub struct NativeOptions {
     pub search: Search,
     /// Variables for the installer of dependencies, besides this process's own.
     pub installer_env: Vec<(String, String)>,
+    /// Where the proxy gets addresses from, instead of the host's own resolver.
+    pub resolver: Option<Arc<dyn Resolve>>,
 }
 
 /// Makes cells out of Linux namespaces.
@@ -54,7 +58,7 @@ impl NativeEngine {
         let survey = survey(&cgroups)?;
         let capabilities = Capabilities {
             protections: survey.protections.clone(),
-            egress_policy: false,
+            egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
         };
         let identity = best_identity();
@@ -105,10 +109,12 @@ impl NativeEngine {
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Arc<dyn Template>, EngineError> {
-        check::check(blueprint, &self.survey, &self.resources.cgroups, &self.capabilities)?;
+        check::check(blueprint, &self.survey, &self.resources.cgroups)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
         let guest = root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
+        let egress = way_out::prepare(&config.network_policy, self.options.resolver.as_ref())
+            .map_err(EngineError::Egress)?;
         let limits = &config.resource_limits;
         let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
         let spec = JailSpec {
@@ -143,6 +149,7 @@ impl NativeEngine {
             report,
             zygote,
             places: PlaceNumbers::default(),
+            egress,
             limits: cgroup_limits(limits),
             resources: Arc::clone(&self.resources),
         }))

@@ -17,6 +17,8 @@ mod resources;
 mod root;
 mod template;
 mod watch;
+mod way_out;
 mod zygote;
 
+pub use belljar_proxy::{Resolve, ResolveError, Resolving};
 pub use engine::{NativeEngine, NativeOptions};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use belljar_core::config::FileResource;
 use belljar_jail::RootEntry;
 
+use super::way_out;
 use crate::EngineError;
 use crate::engine::Blueprint;
 use crate::guest::HARNESS;
@@ -220,6 +221,7 @@ fn environment(blueprint: &Blueprint, library_path: Option<String>) -> Vec<(Stri
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
     env.extend(library_path.map(|path| ("LD_LIBRARY_PATH".to_owned(), path)));
+    env.extend(way_out::environment(&blueprint.config.network_policy));
     env.extend(blueprint.config.env.clone());
     env.into_iter().collect()
 }

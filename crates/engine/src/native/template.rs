@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::CellId;
 use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
+use belljar_proxy::Egress;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 use tokio::io::Interest;
@@ -16,6 +17,7 @@ use super::cell::{CellEnds, NativeCell, Share};
 use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
+use super::way_out::{self, WayOut};
 use super::zygote::{Newborn, Order, Zygote};
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
@@ -28,6 +30,8 @@ pub(super) struct NativeTemplate {
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
     pub(super) places: PlaceNumbers,
+    /// Whom its cells may talk to, if anybody.
+    pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
     /// After the zygote, which takes its cells along when it goes.
     pub(super) resources: Arc<Resources>,
@@ -67,10 +71,10 @@ impl NativeTemplate {
             host_id: host_id.as_ref().map_or(0, |leased| leased.get()),
             place: place.get(),
             need,
-            way_out: None,
+            way_out: self.egress.as_ref().map(|_| way_out::PORT),
         };
         let spawned = self.connect(order, &cgroup).await;
-        let (ends, newborn) = match spawned {
+        let (ends, mut newborn) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
                 let _ = cgroup.remove();
@@ -79,8 +83,13 @@ impl NativeTemplate {
         };
         cgroup.close_join_files();
         let share = Share { cgroup, host_id, place };
-        NativeCell::new(id, ends, newborn, share, self.resources.reaper.clone())
-            .map_err(EngineError::io("watch a cell"))
+        let (egress, listener) = (self.egress.as_ref(), newborn.listener.take());
+        let mut cell = NativeCell::new(id, ends, newborn, share, self.resources.reaper.clone())
+            .map_err(EngineError::io("watch a cell"))?;
+        if let (Some(egress), Some(listener)) = (egress, listener) {
+            cell.open_way_out(WayOut::open(egress, listener).map_err(EngineError::Egress)?);
+        }
+        Ok(cell)
     }
 
     /// Makes the connections and has the zygote clone itself onto their other ends.

@@ -19,7 +19,13 @@ fn engine() -> Option<Arc<NativeEngine>> {
     runtime()?;
     let search = Search::from_env(Some(cache()));
     Some(Arc::new(
-        NativeEngine::new(NativeOptions { cache: cache(), search, installer_env: Vec::new() }).unwrap(),
+        NativeEngine::new(NativeOptions {
+            cache: cache(),
+            search,
+            installer_env: Vec::new(),
+            resolver: None,
+        })
+        .unwrap(),
     ))
 }
 

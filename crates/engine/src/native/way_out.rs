@@ -1,0 +1,71 @@
+//! How a cell reaches the hosts its config allows: through a listener on its own loopback, behind which the proxy stands on the host.
+
+use std::net::TcpListener;
+use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use belljar_core::{Decision, NetworkPolicy};
+use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions, Resolve};
+
+/// Where a cell finds it. Any port would do: the loopback is the cell's own.
+pub(super) const PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
+
+/// What programs look at to find a proxy; most read only one spelling.
+pub(super) fn environment(policy: &NetworkPolicy) -> Vec<(String, String)> {
+    if policy.is_isolated() {
+        return Vec::new();
+    }
+    let proxy = format!("http://127.0.0.1:{PORT}");
+    let direct = "localhost,127.0.0.1,::1";
+    [("HTTP_PROXY", proxy.as_str()), ("HTTPS_PROXY", &proxy), ("ALL_PROXY", &proxy), ("NO_PROXY", direct)]
+        .into_iter()
+        .flat_map(|(name, value)| {
+            [(name.to_owned(), value.to_owned()), (name.to_lowercase(), value.to_owned())]
+        })
+        .collect()
+}
+
+/// A policy made ready; `None` for one that lets nobody out.
+pub(super) fn prepare(
+    policy: &NetworkPolicy,
+    resolver: Option<&Arc<dyn Resolve>>,
+) -> Result<Option<Egress>, EgressError> {
+    if policy.is_isolated() {
+        return Ok(None);
+    }
+    let options = match resolver {
+        Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
+        None => EgressOptions::from_system()?,
+    };
+    Egress::new(policy.clone(), options).map(Some)
+}
+
+/// One cell's way out. Closes when dropped.
+pub(super) struct WayOut {
+    proxy: CellEgress,
+    denials: Arc<Mutex<Vec<Decision>>>,
+}
+
+impl WayOut {
+    /// Serves on the listener that was made in the cell's network.
+    pub(super) fn open(egress: &Egress, listener: OwnedFd) -> Result<Self, EgressError> {
+        let denials = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&denials);
+        let proxy = egress.serve_telling(TcpListener::from(listener), move |decision: &Decision| {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(decision.clone());
+        })?;
+        Ok(Self { proxy, denials })
+    }
+
+    pub(super) fn take_decisions(&self) -> Vec<Decision> {
+        let decisions = self.proxy.take_decisions();
+        // The next step of a session has as much as this one had.
+        self.proxy.begin_run();
+        decisions
+    }
+
+    pub(super) fn take_denials(&self) -> Vec<Decision> {
+        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

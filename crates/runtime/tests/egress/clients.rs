@@ -1,0 +1,58 @@
+//! Ordinary clients reach an allowed host without knowing of the proxy.
+
+use belljar_runtime::NetworkVerdict;
+
+use crate::support::data;
+use crate::world::World;
+
+#[tokio::test]
+async fn urllib_over_http_and_https() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    let script = "import ssl, urllib.request\ncontext = ssl.create_default_context(cafile=CA)\n\
+                  plain = urllib.request.urlopen(f'http://api.test:{HTTP}/').read().decode()\n\
+                  secure = urllib.request.urlopen(f'https://api.test:{HTTPS}/', context=context).read().decode()\n\
+                  emit_result([plain, secure])";
+    let result = world.run(&sandbox, script).await;
+    assert_eq!(data(&result), r#"["hello","hello"]"#);
+    let seen: Vec<_> =
+        result.network.iter().map(|decision| (decision.host.as_str(), &decision.verdict)).collect();
+    assert_eq!(seen, [("api.test", &NetworkVerdict::Allowed), ("api.test", &NetworkVerdict::Allowed)]);
+    assert!(result.network.iter().all(|decision| decision.bytes_received > 0), "{:?}", result.network);
+}
+
+#[tokio::test]
+async fn http_client_through_a_tunnel_of_its_own() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    let script = "import http.client, ssl\nhost, port = os.environ['https_proxy'].removeprefix('http://').split(':')\n\
+                  c = http.client.HTTPSConnection(host, int(port), context=ssl.create_default_context(cafile=CA))\n\
+                  c.set_tunnel('api.test', HTTPS)\nc.request('GET', '/')\nemit_result(c.getresponse().read().decode())";
+    assert_eq!(data(&world.run(&sandbox, script).await), r#""hello""#);
+}
+
+#[tokio::test]
+async fn curl() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    let script = "import shutil, subprocess\nif not shutil.which('curl'): emit_result('absent')\nelse:\n\
+                  \x20   emit_result(subprocess.run(['curl', '-sS', '--cacert', CA, f'https://api.test:{HTTPS}/'], capture_output=True, text=True, timeout=60).stdout)";
+    let result = world.run(&sandbox, script).await;
+    if data(&result) == r#""absent""# {
+        println!("curl: skipped (not installed)");
+        return;
+    }
+    assert_eq!(data(&result), r#""hello""#);
+}
+
+#[tokio::test]
+async fn a_step_of_a_session_has_decisions_of_its_own() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    let mut session = sandbox.session().await.unwrap();
+    let ask =
+        format!("import urllib.request\nurllib.request.urlopen('http://api.test:{}/').read()", world.http);
+    let first = session.step(ask.as_str()).await.unwrap();
+    let second = session.step("pass").await.unwrap();
+    assert_eq!((first.network.len(), second.network.len()), (1, 0), "{first:#?}");
+}

@@ -1,0 +1,15 @@
+//! The one way out, from inside real cells: ordinary clients reach the hosts a config allows and no others.
+//!
+//! The bypass corpus proper is the proxy's own (`crates/proxy/tests/bypass`); this is about what a script, its caller and
+//! its neighbours see of it.
+
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+#[path = "../it/support.rs"]
+#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
+mod support;
+
+mod clients;
+mod refusals;
+mod world;

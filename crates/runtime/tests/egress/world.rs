@@ -1,0 +1,118 @@
+//! Hosts on loopback, a resolver that knows them, and sandboxes that may talk to some of them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use belljar_runtime::{
+    ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Runtime, Sandbox,
+    SandboxConfig,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::support::{HANG, cache, config};
+
+/// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
+const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
+
+/// Every name leads there.
+struct Everywhere;
+
+impl Resolve for Everywhere {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+        let answer = if name.ends_with(".test") { Ok(vec![HOME]) } else { Err(ResolveError::NotFound) };
+        Box::pin(async move { answer })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) http: u16,
+    pub(crate) https: u16,
+    certificates: tempfile::TempDir,
+}
+
+impl World {
+    /// `None` where cells cannot be made.
+    pub(crate) async fn new() -> Option<Self> {
+        crate::support::runtime()?;
+        let runtime = Runtime::builder().cache_dir(cache()).resolver(Everywhere).build().unwrap();
+        let made =
+            rcgen::generate_simple_self_signed(["api.test".to_owned(), "other.test".to_owned()]).unwrap();
+        let certificates = tempfile::tempdir().unwrap();
+        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(certificates.path(), readable).unwrap();
+        std::fs::write(certificates.path().join("ca.pem"), made.cert.pem()).unwrap();
+        let key = made.signing_key.serialize_der().try_into().unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let tls =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let tls = tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        let (plain, secure) = (listener().await, listener().await);
+        let (http, https) = (plain.local_addr().unwrap().port(), secure.local_addr().unwrap().port());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = plain.accept().await {
+                tokio::spawn(greet(stream));
+            }
+        });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = secure.accept().await {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        greet(stream).await;
+                    }
+                });
+            }
+        });
+        Some(Self { runtime, http, https, certificates })
+    }
+
+    /// A sandbox that may talk to one host, on both ports.
+    pub(crate) async fn sandbox(&self, host: &str) -> Sandbox {
+        let ports = vec![self.http, self.https];
+        let hosts = [host.to_owned(), HOME.to_string()];
+        let network_policy = NetworkPolicy {
+            allowed_ports: hosts.iter().map(|host| (host.clone(), ports.clone())).collect::<BTreeMap<_, _>>(),
+            allowed_hosts: hosts.into(),
+            ..NetworkPolicy::default()
+        };
+        let resources = vec![FileResource {
+            host_path: self.certificates.path().to_owned(),
+            container_path: "/data/certificates".into(),
+            read_only: true,
+            docker_host_path: None,
+        }];
+        let config = SandboxConfig { name: host.replace('.', "-"), network_policy, resources, ..config() };
+        self.runtime.sandbox(config).await.unwrap()
+    }
+
+    /// Runs a script that knows the ports.
+    pub(crate) async fn run(&self, sandbox: &Sandbox, script: &str) -> ExecutionResult {
+        let (http, https) = (self.http, self.https);
+        let script = format!("HTTP, HTTPS, CA = {http}, {https}, '/data/certificates/ca.pem'\n{script}");
+        tokio::time::timeout(HANG, sandbox.run(script)).await.expect("the run hangs").unwrap()
+    }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind(SocketAddr::new(HOME, 0)).await.unwrap()
+}
+
+/// Answers every request on a connection alike.
+async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let mut request = Vec::new();
+    while let Ok(1..) = stream.read_buf(&mut request).await {
+        if request.ends_with(b"\r\n\r\n") {
+            request.clear();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";
+            if stream.write_all(answer).await.is_err() {
+                return;
+            }
+        }
+    }
+}
