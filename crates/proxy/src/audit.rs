@@ -84,8 +84,17 @@ impl Record {
         self.entry.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Waits until nothing has been carried for that long.
+    pub(crate) async fn stalled(&self, idle: Duration) {
+        let mut before = None;
+        while before != Some(self.carried()) {
+            before = Some(self.carried());
+            tokio::time::sleep(idle).await;
+        }
+    }
+
     /// A number that changes with every byte carried.
-    pub(crate) fn carried(&self) -> u64 {
+    fn carried(&self) -> u64 {
         self.entry.sent.load(Ordering::Relaxed) + self.entry.received.load(Ordering::Relaxed)
     }
 }

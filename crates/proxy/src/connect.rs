@@ -9,7 +9,9 @@ use crate::dial::{Undialled, dial};
 use crate::head::{Framing, Head};
 use crate::listener::Cell;
 use crate::wire::{Stream, Wire};
-use crate::{answer, authority, forward, tunnel};
+use crate::{answer, authority, forward, inside, tunnel};
+
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Answers one CONNECT. The host is dialled before the guest is told yes, so that a failure can be told too.
 pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, head: Head) {
@@ -17,10 +19,16 @@ pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, head: H
         Ok(target) => target,
         Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
     };
+    if let Some(authority) = cell.shared.injections.opens(&target) {
+        if wire.writer.write_all(ESTABLISHED).await.is_ok() {
+            inside::serve(cell, wire, target, authority).await;
+        }
+        return;
+    }
     let record = cell.open(&target);
     match dial(&cell.shared, &target).await {
         Ok(host) => {
-            if wire.writer.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_ok() {
+            if wire.writer.write_all(ESTABLISHED).await.is_ok() {
                 tunnel::run(cell, wire, &target, host, record).await;
             }
         }

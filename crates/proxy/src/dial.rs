@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Timeout,
     #[error("no answer in time")]
     Silent,
+    #[error("TLS with the host failed: {0}")]
+    Tls(#[source] io::Error),
     #[error("the host broke off or sent something that is not HTTP")]
     Broken,
 }

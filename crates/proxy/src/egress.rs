@@ -1,12 +1,14 @@
 //! One policy made ready for any number of cells.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use belljar_core::{Decision, NetworkPolicy};
+use belljar_core::{Decision, NetworkPolicy, Secret};
 
 use crate::audit::OnDenial;
 use crate::error::EgressError;
+use crate::inject::Injections;
 use crate::limits::Limits;
 use crate::listener::CellEgress;
 use crate::resolve::{Resolve, SystemResolver};
@@ -19,12 +21,21 @@ pub struct EgressOptions {
     pub resolver: Arc<dyn Resolve>,
     /// How much of the host a cell's traffic may take.
     pub limits: Limits,
+    /// The values of the secrets that the policy injects, by name.
+    pub secrets: BTreeMap<String, Secret>,
+    /// By whom hosts are believed whose TLS is opened; what the machine believes, unless given.
+    pub roots: Option<rustls::RootCertStore>,
 }
 
 impl EgressOptions {
     /// Default limits, and that resolver.
     pub fn new(resolver: impl Resolve + 'static) -> Self {
-        Self { resolver: Arc::new(resolver), limits: Limits::default() }
+        Self {
+            resolver: Arc::new(resolver),
+            limits: Limits::default(),
+            secrets: BTreeMap::new(),
+            roots: None,
+        }
     }
 
     /// Default limits, and the resolver the host is set up with.
@@ -44,17 +55,25 @@ pub(crate) struct Shared {
     pub(crate) policy: NetworkPolicy,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) limits: Limits,
+    pub(crate) injections: Injections,
 }
 
 impl Egress {
     /// Checks the policy and makes it ready.
     pub fn new(policy: NetworkPolicy, options: EgressOptions) -> Result<Self, EgressError> {
         policy.validate()?;
-        let EgressOptions { resolver, limits } = options;
-        Ok(Self { shared: Arc::new(Shared { policy, resolver, limits }) })
+        let EgressOptions { resolver, limits, secrets, roots } = options;
+        let injections = Injections::new(&policy, &secrets, roots)?;
+        Ok(Self { shared: Arc::new(Shared { policy, resolver, limits, injections }) })
     }
 
-    /// Serves one cell on its own listener, on the current tokio runtime, until the handle is dropped.
+    /// The certificate, as PEM, that programs in the cells must trust; there when the policy opens TLS to a host.
+    pub fn ca_pem(&self) -> Option<String> {
+        self.shared.injections.authority.as_ref().map(|authority| authority.pem())
+    }
+
+    /// Serves one cell on its own listener, on the current tokio runtime, until the handle is dropped. Panics outside
+    /// of a runtime, as everything of tokio does.
     pub fn serve(&self, listener: TcpListener) -> Result<CellEgress, EgressError> {
         CellEgress::new(self.shared.clone(), listener, None)
     }

@@ -16,6 +16,27 @@ pub enum EgressError {
     /// There is no resolver.
     #[error("no resolver for names")]
     Resolver(#[from] ResolveError),
+    /// A secret that a policy injects was not given.
+    #[error("the secret {name} that is to be injected is missing")]
+    MissingSecret {
+        /// Its name.
+        name: String,
+    },
+    /// A secret that cannot stand in a header.
+    #[error("the secret {name} cannot be the value of a header")]
+    UnusableSecret {
+        /// Its name.
+        name: String,
+    },
+    /// The template's own authority cannot be made.
+    #[error("cannot make a certificate")]
+    Certificate(#[from] rcgen::Error),
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS")]
+    Tls(#[from] rustls::Error),
+    /// TLS is to be opened, but the machine trusts nobody.
+    #[error("no root certificates on this machine to check hosts by")]
+    NoRoots,
     /// The cell's listener cannot be used.
     #[error("cannot accept on the cell's listener")]
     Listener(#[source] io::Error),

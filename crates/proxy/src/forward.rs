@@ -8,64 +8,87 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Uri};
 
 use crate::body::Outgoing;
+use crate::certify::Authority;
 use crate::dial::Failure;
 use crate::head::{self, Framing, Head};
+use crate::inject::Injections;
 use crate::listener::Cell;
 use crate::relay::{self, Ended};
 use crate::wire::{Stream, Wire};
 use crate::{answer, authority, connect};
 
-/// What a connection may carry.
-#[derive(Clone)]
-pub(crate) enum Scope {
-    /// Requests for anybody, with whole URLs, and CONNECT.
-    Proxy,
-}
-
 /// Whom a request is for, and what of them.
 pub(crate) struct Place {
     pub(crate) target: Target,
     pub(crate) path: PathAndQuery,
+    /// Who opened the guest's TLS, when it was opened; the host is then spoken to by TLS as well.
+    pub(crate) inside: Option<Arc<Authority>>,
 }
 
-/// Serves requests until the guest has no more, or one of them is refused.
-pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, scope: Scope) {
+/// Serves requests with whole URLs, or one CONNECT, until the guest has no more or one of them is refused.
+pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>) {
     loop {
-        let head = match head::read(&mut wire.reader, &cell.shared.limits).await {
-            Ok(Some(head)) => head,
+        let place = match head::read(&mut wire.reader, &cell.shared.limits).await {
+            Ok(Some(head)) if head.method == Method::CONNECT => {
+                return connect::serve(cell, wire, head).await;
+            }
+            Ok(Some(head)) => locate(&cell, &head).map(|place| (place, head)),
             Ok(None) => return,
-            Err(rule) => {
-                let denial = cell.denied("", 0, rule);
-                return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await;
-            }
+            Err(rule) => Err(cell.denied("", 0, rule)),
         };
-        if head.method == Method::CONNECT {
-            return connect::serve(cell, wire, head).await;
-        }
-        let located = match scope {
-            Scope::Proxy => locate(&cell, &head),
-        };
-        let place = match located {
-            Ok(located) => located,
-            Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
-        };
-        let target = &place.target;
-        let record = cell.open(target);
-        let keep_alive = head.keep_alive;
-        match relay::exchange(&cell, &mut wire, &place, head, &record).await {
-            Ok(()) if keep_alive => {}
-            Ok(()) | Err(Ended::Cut) => return wire.hang_up(b"").await,
-            Err(Ended::Denied(rule)) => {
-                record.deny(rule);
-                let denial = Denial::new(&target.host.to_string(), target.port, rule);
-                return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await;
-            }
-            Err(Ended::Failed(failure)) => {
-                record.fail(&failure.to_string());
-                return wire.hang_up(&answer::failure(&target.host.to_string(), target.port, &failure)).await;
-            }
+        match answer_one(&cell, wire, place).await {
+            Some(same) => wire = same,
+            None => return,
         }
     }
+}
+
+/// The same inside a tunnel whose TLS was opened: every request is for the tunnel's own target.
+pub(crate) async fn serve_inside<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, target: Target) {
+    loop {
+        let place = match head::read(&mut wire.reader, &cell.shared.limits).await {
+            Ok(Some(head)) => locate_inside(&cell, &head, &target).map(|place| (place, head)),
+            Ok(None) => return,
+            Err(rule) => Err(cell.denied(&target.host.to_string(), target.port, rule)),
+        };
+        match answer_one(&cell, wire, place).await {
+            Some(same) => wire = same,
+            None => return,
+        }
+    }
+}
+
+/// Answers one request; gives the connection back when there may be another on it.
+async fn answer_one<S: Stream>(
+    cell: &Arc<Cell>,
+    mut wire: Wire<S>,
+    place: Result<(Place, Head), Denial>,
+) -> Option<Wire<S>> {
+    let policy = &cell.shared.policy;
+    let (place, head) = match place {
+        Ok(place) => place,
+        Err(denial) => {
+            wire.hang_up(&answer::denial(policy, &denial)).await;
+            return None;
+        }
+    };
+    let (host, port) = (place.target.host.to_string(), place.target.port);
+    let record = cell.open(&place.target);
+    let keep_alive = head.keep_alive;
+    let last_words = match relay::exchange(cell, &mut wire, &place, head, &record).await {
+        Ok(()) if keep_alive => return Some(wire),
+        Ok(()) | Err(Ended::Cut) => Vec::new(),
+        Err(Ended::Denied(rule)) => {
+            record.deny(rule);
+            answer::denial(policy, &Denial::new(&host, port, rule))
+        }
+        Err(Ended::Failed(failure)) => {
+            record.fail(&failure.to_string());
+            answer::failure(&host, port, &failure)
+        }
+    };
+    wire.hang_up(&last_words).await;
+    None
 }
 
 fn locate(cell: &Cell, head: &Head) -> Result<Place, Denial> {
@@ -92,13 +115,37 @@ fn locate(cell: &Cell, head: &Head) -> Result<Place, Denial> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let path = PathAndQuery::try_from(path).map_err(|_| denied(Rule::Http("a path that no URL has")))?;
     let target = cell.decide(host, port)?;
-    if !head.host.as_deref().is_none_or(|said| names(said, &target, 80)) {
-        return Err(denied(Rule::HostHeader));
+    check(head, &target, 80).map_err(denied)?;
+    Ok(Place { target, path, inside: None })
+}
+
+fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Place, Denial> {
+    let denied = |rule| cell.denied(&target.host.to_string(), target.port, rule);
+    if head.method == Method::CONNECT || !head.target.starts_with('/') || head.target.contains('#') {
+        return Err(denied(Rule::Http("a request inside a tunnel must be for a path")));
+    }
+    let path = PathAndQuery::try_from(head.target.as_str());
+    let path = path.map_err(|_| denied(Rule::Http("a path that no URL has")))?;
+    check(head, target, 443).map_err(denied)?;
+    // Decided anew: the run may have no bytes left.
+    let target = cell.decide(&target.host.to_string(), target.port)?;
+    let inside = cell.shared.injections.opens(&target);
+    Ok(Place { target, path, inside })
+}
+
+/// What must hold for any request to a target.
+fn check(head: &Head, target: &Target, default_port: u16) -> Result<(), Rule> {
+    if !head.host.as_deref().is_none_or(|said| names(said, target, default_port)) {
+        return Err(Rule::HostHeader);
+    }
+    // A host that echoes requests would show the guest what was injected.
+    if matches!(head.method.as_str(), "TRACE" | "TRACK") {
+        return Err(Rule::Http("TRACE is not forwarded"));
     }
     if head.headers.contains_key(header::UPGRADE) || head::connection_says(&head.headers, "upgrade") {
-        return Err(denied(Rule::Upgrade));
+        return Err(Rule::Upgrade);
     }
-    Ok(Place { target, path })
+    Ok(())
 }
 
 /// Whether a `Host` header names the target, whatever its spelling.
@@ -108,8 +155,13 @@ pub(crate) fn names(said: &str, target: &Target, default_port: u16) -> bool {
 }
 
 /// The request as it goes out: for this host, without anything that was meant for the proxy.
-pub(crate) fn outgoing(place: &Place, head: Head, body: Outgoing) -> Result<Request<Outgoing>, Failure> {
-    let Place { target, path } = place;
+pub(crate) fn outgoing(
+    injections: &Injections,
+    place: &Place,
+    head: Head,
+    body: Outgoing,
+) -> Result<Request<Outgoing>, Failure> {
+    let Place { target, path, inside } = place;
     let framing = head.framing;
     let had_length = head.headers.contains_key(header::CONTENT_LENGTH);
     let mut headers = head.headers;
@@ -126,8 +178,12 @@ pub(crate) fn outgoing(place: &Place, head: Head, body: Outgoing) -> Result<Requ
         }
     }
     // Ours, not the guest's: the one spelling that was decided on.
-    let host = if target.port == 80 { without_port(target) } else { target.host.with_port(target.port) };
+    let default_port = if inside.is_some() { 443 } else { 80 };
+    let host =
+        if target.port == default_port { without_port(target) } else { target.host.with_port(target.port) };
     headers.insert(header::HOST, HeaderValue::try_from(host).map_err(|_| Failure::Broken)?);
+    // Last, so that nothing the guest wrote stands over it.
+    injections.apply(target, &mut headers);
     let mut request = Request::new(body);
     *request.method_mut() = head.method;
     *request.uri_mut() = Uri::from(path.clone());

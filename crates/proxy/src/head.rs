@@ -193,6 +193,8 @@ pub(crate) fn connection_says(headers: &HeaderMap, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn rule(text: &str) -> String {
@@ -265,5 +267,21 @@ mod tests {
         }
         assert_eq!(find_end(b"\r\nGET", 0), Ok(Some(2)));
         assert!(find_end(b"GET / HTTP/1.1\n\n", 0).is_err());
+    }
+
+    proptest! {
+        /// What passes has nothing in it that another reader could take for the end of a line or a field.
+        #[test]
+        fn a_head_that_passes_has_no_second_reading(
+            line in "(GET|POST) http://[a-z@:/?#]{1,9}[ \\t]?[a-z]? HTTP/1\\.[01]",
+            fields in proptest::collection::vec("[A-Za-z -]{1,9}:[ -~\\t\\r\\n\\x00\\x0b]{0,9}", 0..4),
+        ) {
+            let text = format!("{line}\r\nHost: a\r\n{}\r\n\r\n", fields.join("\r\n"));
+            if let Ok(head) = parse(text.as_bytes()) {
+                prop_assert!(!head.target.contains(|c: char| c.is_whitespace() || c.is_control()));
+                prop_assert!(head.headers.values().all(|value| value.as_bytes().iter().all(|byte| *byte == b'\t' || *byte >= b' ')));
+                prop_assert!(head.headers.keys().all(|name| !name.as_str().contains(' ')));
+            }
+        }
     }
 }

@@ -122,7 +122,7 @@ async fn serve(cell: Arc<Cell>, stream: TcpStream) {
 }
 
 async fn converse(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
-    let first = timeout(cell.shared.limits.head_time, wire.reader.fill_to(1)).await;
+    let first = timeout(cell.shared.limits.idle, wire.reader.fill_to(1)).await;
     if !matches!(first, Ok(Ok(()))) {
         return;
     }
@@ -136,6 +136,6 @@ async fn converse(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
             cell.denied("", 0, Rule::Protocol("TLS to the proxy itself"));
             wire.hang_up(&crate::tunnel::ACCESS_DENIED).await;
         }
-        _ => forward::serve(cell, wire, forward::Scope::Proxy).await,
+        _ => forward::serve(cell, wire).await,
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn exchange<S: Stream>(
     record: &Arc<Record>,
 ) -> Result<(), Ended> {
     let limits = &cell.shared.limits;
-    let host = Upstream::new(dial(&cell.shared, &place.target).await?, cell.clone(), record.clone());
+    let host = Upstream::new(reach(cell, place).await?, cell.clone(), record.clone());
     let mut builder = http1::Builder::new();
     let handshake = builder.max_buf_size(ANSWER_BUFFER).handshake(TokioIo::new(host));
     let (mut sender, connection) = handshake.await.map_err(|_| Failure::Broken)?;
@@ -72,14 +72,16 @@ pub(crate) async fn exchange<S: Stream>(
     }
     let asked = Asked { method: head.method.clone(), modern: head.modern, keep_alive: head.keep_alive };
     let (incoming, body) = transit(head.framing);
-    let request = outgoing(place, head, body)?;
+    let request = outgoing(&cell.shared.injections, place, head, body)?;
     let mut pump = pin!(incoming.pump(&mut wire.reader, limits));
     let mut pumped = false;
 
-    let mut answer = pin!(timeout(limits.total, sender.send_request(request)));
+    let mut answer = pin!(sender.send_request(request));
+    let mut stalled = pin!(record.stalled(limits.idle));
     let response = loop {
         tokio::select! {
             response = &mut answer => break response,
+            () = &mut stalled => return Err(Failure::Silent.into()),
             result = &mut pump, if !pumped => {
                 result.map_err(Ended::Denied)?;
                 pumped = true;
@@ -90,7 +92,7 @@ pub(crate) async fn exchange<S: Stream>(
         true => Ended::Denied(Rule::Limit("bytes of this run")),
         false => Ended::Failed(failure),
     };
-    let response = response.map_err(|_| Failure::Silent)?.map_err(|_| over_budget(Failure::Broken))?;
+    let response = response.map_err(|_| over_budget(Failure::Broken))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Ended::Denied(Rule::Upgrade));
     }
@@ -114,6 +116,17 @@ pub(crate) async fn exchange<S: Stream>(
                 pumped = true;
             }
         }
+    }
+}
+
+/// A stream to the host: TLS, when the guest's own TLS to it was opened here.
+async fn reach(cell: &Cell, place: &Place) -> Result<Box<dyn Stream>, Ended> {
+    let stream = dial(&cell.shared, &place.target).await?;
+    let Some(authority) = &place.inside else { return Ok(Box::new(stream)) };
+    match timeout(cell.shared.limits.connect_time, authority.connect(&place.target, stream)).await {
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+        Ok(Err(error)) => Err(Failure::Tls(error).into()),
+        Err(_) => Err(Failure::Timeout.into()),
     }
 }
 

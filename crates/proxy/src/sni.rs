@@ -62,12 +62,10 @@ fn join_records(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
             if total > MAX_HELLO {
                 return Err(Hello::Malformed);
             }
-            if message.len() == total {
-                return Ok(message);
-            }
-            // A second message in the same record: nobody sends one before the server has answered.
-            if message.len() > total {
-                return Err(Hello::Malformed);
+            // More in the record than the greeting: nobody sends a second message before the server has answered.
+            if message.len() >= total {
+                let alone = message.len() == total && payload.len() == length;
+                return if alone { Ok(message) } else { Err(Hello::Malformed) };
             }
         }
         if payload.len() < length {
@@ -147,6 +145,8 @@ fn parse_server_name(body: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
@@ -234,5 +234,26 @@ mod tests {
         let endless = [&[22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc][..], &[0; MAX_HELLO]].concat();
         assert_eq!(read(&endless[..MAX_HELLO]), Hello::Malformed);
         assert_eq!(read(&endless[..MAX_HELLO - 1]), Hello::Incomplete);
+    }
+
+    proptest! {
+        /// Whatever a guest sends, the answer is one of the four, and a greeting that was refused stays refused.
+        #[test]
+        fn garbage_is_read_without_harm_and_never_becomes_good(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            at in 0..84usize,
+            value: u8,
+        ) {
+            let mut broken = records(&message(&server_name("a.example.com")), 30);
+            broken[at] = value;
+            bytes.splice(0..0, broken);
+            for end in 0..bytes.len() {
+                if matches!(read(&bytes[..end]), Hello::NotTls | Hello::Malformed) {
+                    let whole = read(&bytes);
+                    prop_assert!(matches!(whole, Hello::NotTls | Hello::Malformed), "{:?} after {}", whole, end);
+                    break;
+                }
+            }
+        }
     }
 }

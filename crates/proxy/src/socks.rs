@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use crate::dial::{Failure, Undialled, dial};
 use crate::listener::Cell;
-use crate::tunnel;
 use crate::wire::{Stream, Wire};
+use crate::{inside, tunnel};
 
 const GRANTED: u8 = 0;
 const DENIED: u8 = 2;
@@ -49,6 +49,12 @@ pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>) {
         }
     };
     let Ok(target) = cell.decide(&host, port) else { return wire.hang_up(&reply(DENIED)).await };
+    if let Some(authority) = cell.shared.injections.opens(&target) {
+        if wire.writer.write_all(&reply(GRANTED)).await.is_ok() {
+            inside::serve(cell, wire, target, authority).await;
+        }
+        return;
+    }
     let record = cell.open(&target);
     match dial(&cell.shared, &target).await {
         Ok(host) => {

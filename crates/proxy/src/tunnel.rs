@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use belljar_core::policy::{Host, Rule, Target};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::audit::Record;
 use crate::listener::Cell;
@@ -41,7 +41,7 @@ pub(crate) async fn run<S: Stream>(
 }
 
 /// Waits for a whole greeting that names the target; `false` when the guest left without a word.
-async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) -> Result<bool, Rule> {
+pub(crate) async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) -> Result<bool, Rule> {
     loop {
         if !reader.buffer.is_empty() {
             match sni::read(&reader.buffer) {
@@ -76,19 +76,12 @@ fn check(server_name: Option<&str>, encrypted: bool, target: &Target) -> Result<
 async fn carry<S: Stream>(cell: Arc<Cell>, wire: Wire<S>, host: TcpStream, record: Arc<Record>) {
     let mut guest = wire.rejoin();
     let mut host = Upstream::new(host, cell.clone(), record.clone());
-    let idle = async {
-        let mut before = None;
-        while before != Some(record.carried()) {
-            before = Some(record.carried());
-            sleep(cell.shared.limits.idle).await;
-        }
-    };
     tokio::select! {
         copied = tokio::io::copy_bidirectional(&mut guest, &mut host) => {
             if copied.is_err() && cell.budget.is_spent() {
                 record.deny(Rule::Limit("bytes of this run"));
             }
         }
-        () = idle => tracing::debug!("proxy.tunnel was idle"),
+        () = record.stalled(cell.shared.limits.idle) => tracing::debug!("proxy.tunnel was idle"),
     }
 }

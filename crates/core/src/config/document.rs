@@ -145,7 +145,7 @@ mod tests {
     use proptest::sample::{select, subsequence};
 
     use super::*;
-    use crate::config::{ExecutionMode, FileResource, NetworkPolicy, Protection, ResourceLimits};
+    use crate::config::{ExecutionMode, FileResource, Injection, NetworkPolicy, Protection, ResourceLimits};
 
     const EXAMPLE: &str = r#"
         name = "secure_analytics"
@@ -370,6 +370,11 @@ mod tests {
             })
     }
 
+    fn injection(host: &str) -> Injection {
+        let [host, header, secret, prefix] = [host, "Authorization", "API_KEY", "Bearer "].map(String::from);
+        Injection { host, header, secret, prefix, terminate_tls: true }
+    }
+
     fn network() -> impl Strategy<Value = NetworkPolicy> {
         let hosts = vec!["api.example.com", "*.example.org", "10.0.0.1", "2001:db8::1"];
         let ports = || option::of(vec(1..=u16::MAX, 1..4));
@@ -380,6 +385,7 @@ mod tests {
                     .zip(ports)
                     .filter_map(|(host, list)| Some((host.to_string(), list?)))
                     .collect(),
+                inject: hosts.iter().take(1).map(|host| injection(host)).collect(),
                 plain_hosts: hosts.iter().take(1).map(ToString::to_string).collect(),
                 allowed_hosts: hosts.into_iter().map(String::from).collect(),
                 default_port,

@@ -41,6 +41,7 @@ mod dependency;
 mod document;
 mod environment;
 mod error;
+mod injection;
 mod limits;
 mod mode;
 mod network;
@@ -51,6 +52,7 @@ mod sandbox;
 mod table;
 
 pub use error::ConfigError;
+pub use injection::Injection;
 pub use limits::ResourceLimits;
 pub use mode::ExecutionMode;
 pub use network::NetworkPolicy;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::{ConfigError, Injection, injection};
 use crate::policy::{is_label, is_number};
 
 /// Whom a sandbox may talk to. Nobody, unless named.
@@ -29,6 +29,9 @@ pub struct NetworkPolicy {
     /// Whoever gets such a tunnel is known by address alone.
     #[serde(alias = "plain-hosts", skip_serializing_if = "Vec::is_empty")]
     pub plain_hosts: Vec<String>,
+    /// Credentials that some of those hosts get and the guest never sees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inject: Vec<Injection>,
 }
 
 impl Default for NetworkPolicy {
@@ -38,6 +41,7 @@ impl Default for NetworkPolicy {
             allowed_ports: BTreeMap::new(),
             default_port: 443,
             plain_hosts: Vec::new(),
+            inject: Vec::new(),
         }
     }
 }
@@ -107,6 +111,7 @@ impl NetworkPolicy {
                 return Err(ConfigError::invalid(format!("plain_hosts[{index}]"), host, rule));
             }
         }
+        injection::validate(self)?;
         ConfigError::unless_in(1..=u16::MAX, "default_port", self.default_port, "nothing listens on port 0")
     }
 }

@@ -53,7 +53,7 @@ pub fn decide(policy: &NetworkPolicy, host: &str, port: u16) -> Result<Target, D
     let denied = |rule| Denial::new(host, port, rule);
     let wanted = Host::parse(host).map_err(|error| denied(error.into()))?;
     let mut named = false;
-    for entry in policy.allowed_hosts.iter().filter(|entry| matches(entry, &wanted)) {
+    for entry in policy.allowed_hosts.iter().filter(|entry| covers(entry, &wanted)) {
         named = true;
         if policy.ports_of(entry).contains(&port) {
             let plain = policy.plain_hosts.iter().any(|plain| plain.eq_ignore_ascii_case(entry));
@@ -72,12 +72,12 @@ pub fn decide(policy: &NetworkPolicy, host: &str, port: u16) -> Result<Target, D
 pub fn vet(policy: &NetworkPolicy, target: &Target, address: IpAddr) -> Result<(), Rule> {
     let Some(kind) = kind_of(address) else { return Ok(()) };
     let literal = Host::Address(address.to_canonical());
-    let listed = |entry: &String| matches(entry, &literal) && policy.ports_of(entry).contains(&target.port);
+    let listed = |entry: &String| covers(entry, &literal) && policy.ports_of(entry).contains(&target.port);
     if policy.allowed_hosts.iter().any(listed) { Ok(()) } else { Err(Rule::Address(kind)) }
 }
 
-/// Whether an entry names a host. `*.suffix` names what is below, never the suffix itself and never an address.
-fn matches(entry: &str, host: &Host) -> bool {
+/// Whether an entry of a policy names a host. `*.suffix` names what is below, never the suffix itself and never an address.
+pub fn covers(entry: &str, host: &Host) -> bool {
     match (entry.strip_prefix("*."), host) {
         (Some(suffix), Host::Name(name)) => {
             let above = name.len().checked_sub(suffix.len());

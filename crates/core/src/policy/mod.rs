@@ -21,7 +21,7 @@ mod number;
 mod rule;
 
 pub use address::{AddressKind, kind_of};
-pub use decide::{Denial, Target, decide, vet};
+pub use decide::{Denial, Target, covers, decide, vet};
 pub use host::{Host, HostError};
 pub(crate) use host::{is_label, is_number};
 pub use rule::Rule;

@@ -5,6 +5,7 @@
 mod attack;
 mod corpus;
 mod hello;
+mod injection;
 mod limits;
 mod passage;
 mod rebinding;

@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use belljar_core::NetworkPolicy;
 use belljar_proxy::{CellEgress, Egress, EgressOptions, Limits, Resolve, ResolveError, Resolving};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use rustls::RootCertStore;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// Where the allowed hosts live: a loopback address of its own, so that no other spelling of loopback is allowed with it.
 pub(crate) const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
@@ -62,12 +65,57 @@ impl Host {
         Self { port, heard }
     }
 
+    /// The same behind TLS, with a certificate for `good.test` and its address, and who believes it.
+    pub(crate) async fn start_tls() -> (Self, RootCertStore) {
+        let made = rcgen::generate_simple_self_signed(vec!["good.test".into(), ALLOWED.to_string()]).unwrap();
+        let certificate = made.cert.der().clone();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let config = rustls::ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let all = heard.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, all) = (acceptor.clone(), all.clone());
+                tokio::spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        answer(stream, port, all).await;
+                    }
+                });
+            }
+        });
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        (Self { port, heard }, roots)
+    }
+
     pub(crate) fn heard(&self) -> String {
         String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
     }
 }
 
-async fn answer(mut stream: TcpStream, port: u16, all: Arc<Mutex<Vec<u8>>>) {
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// A TLS client that believes those.
+pub(crate) fn connector(roots: RootCertStore) -> TlsConnector {
+    let config = rustls::ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, port: u16, all: Arc<Mutex<Vec<u8>>>) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
@@ -119,7 +167,7 @@ pub(crate) fn proxy(policy: NetworkPolicy, resolver: Script, limits: Limits) -> 
 }
 
 /// Reads until an HTTP head and the body its length announces are there.
-pub(crate) async fn read_answer(stream: &mut TcpStream) -> String {
+pub(crate) async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut answer = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&answer).into_owned();

@@ -1,0 +1,165 @@
+//! Credentials a host gets and a guest does not: set on the way out, over whatever the guest says, and for that host alone.
+
+use std::net::SocketAddr;
+
+use belljar_core::config::Injection;
+use belljar_core::{NetworkVerdict, Secret};
+use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
+
+/// A proxy that gives `good.test` its key.
+struct World {
+    cell: CellEgress,
+    address: SocketAddr,
+    /// Whom the guest believes.
+    trust: RootCertStore,
+}
+
+fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
+    let mut policy = policy(&[port]);
+    let [host, header, secret, prefix] = ["good.test", "Authorization", "KEY", "Bearer "].map(String::from);
+    policy.inject = vec![Injection { host, header, secret, prefix, terminate_tls }];
+    let mut options = EgressOptions::new(Script::new(vec![vec![ALLOWED]]));
+    options.secrets = [("KEY".to_owned(), Secret::new("hunter2"))].into();
+    options.roots = Some(roots);
+    let egress = Egress::new(policy, options).unwrap();
+    let mut trust = RootCertStore::empty();
+    if let Some(pem) = egress.ca_pem() {
+        trust.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    World { cell: egress.serve(listener).unwrap(), address, trust }
+}
+
+impl World {
+    /// A tunnel to a host, as a guest opens it.
+    async fn tunnel(&self, host: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream
+            .write_all(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+            .await
+            .unwrap();
+        assert!(read_answer(&mut stream).await.starts_with("HTTP/1.1 200 "));
+        stream
+    }
+
+    /// One request inside TLS that the proxy opens.
+    async fn ask(&self, port: u16, request: &str) -> String {
+        let stream = self.tunnel(&format!("good.test:{port}")).await;
+        let name = ServerName::try_from("good.test").unwrap();
+        let mut stream = connector(self.trust.clone()).connect(name, stream).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_answer(&mut stream).await
+    }
+}
+
+#[tokio::test]
+async fn plain_requests_get_the_header_for_their_host_alone() {
+    let host = Host::start().await;
+    let port = host.port;
+    let world = injecting(port, false, RootCertStore::empty());
+    for name in ["good.test", "a.wild.test"] {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let request = format!(
+            "GET http://{name}:{port}/{name} HTTP/1.1\r\nHost: {name}:{port}\r\nAuthorization: forged\r\n\
+             Connection: authorization\r\nX-Other: 1\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert!(read_answer(&mut stream).await.starts_with("HTTP/1.1 200 "));
+    }
+    let heard = host.heard();
+    let (good, other) = heard.split_at(heard.find("GET /a.wild.test").unwrap());
+    assert!(good.contains("authorization: Bearer hunter2\r\n") && !good.contains("forged"), "{good}");
+    assert!(!other.contains("hunter2"), "{other}");
+}
+
+#[tokio::test]
+async fn opened_tls_gets_the_header_and_answers_come_back() {
+    let (host, roots) = Host::start_tls().await;
+    let world = injecting(host.port, true, roots);
+    let port = host.port;
+    let request = format!("GET /x HTTP/1.1\r\nHost: good.test:{port}\r\nAuthorization: forged\r\n\r\n");
+    let answer = world.ask(port, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("hello"), "{answer}");
+    let heard = host.heard();
+    assert!(
+        heard.starts_with("GET /x HTTP/1.1\r\n") && heard.contains("authorization: Bearer hunter2\r\n"),
+        "{heard}"
+    );
+    assert!(!heard.contains("forged"), "{heard}");
+    let decisions = world.cell.take_decisions();
+    assert_eq!(decisions.len(), 1);
+    assert!(
+        decisions[0].verdict == NetworkVerdict::Allowed && decisions[0].bytes_received > 0,
+        "{decisions:?}"
+    );
+}
+
+#[tokio::test]
+async fn inside_opened_tls_only_the_tunnels_own_host_can_be_asked() {
+    let (host, roots) = Host::start_tls().await;
+    let port = host.port;
+    let world = injecting(port, true, roots);
+    for (request, rule) in [
+        (format!("GET / HTTP/1.1\r\nHost: evil.test:{port}\r\n\r\n"), "Host header differs"),
+        ("GET / HTTP/1.1\r\nHost: good.test\r\n\r\n".to_owned(), "Host header differs"),
+        (format!("GET http://evil.test/ HTTP/1.1\r\nHost: good.test:{port}\r\n\r\n"), "must be for a path"),
+        (
+            format!("CONNECT evil.test:{port} HTTP/1.1\r\nHost: good.test:{port}\r\n\r\n"),
+            "must be for a path",
+        ),
+        (format!("TRACE / HTTP/1.1\r\nHost: good.test:{port}\r\n\r\n"), "TRACE"),
+        (format!("GET / HTTP/1.1\r\nHost: good.test:{port}\r\nUpgrade: websocket\r\n\r\n"), "upgrades"),
+        (format!("GET / HTTP/1.1\nHost: good.test:{port}\n\n"), "line feed"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), "only HTTP/1.1"),
+    ] {
+        let answer = world.ask(port, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains(rule), "{request:?} gave {answer:?}");
+    }
+    assert_eq!(host.heard(), "");
+    assert!(world.cell.take_decisions().iter().all(|d| matches!(d.verdict, NetworkVerdict::Denied { .. })));
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_who_it_says_gets_no_credential() {
+    let (host, _roots) = Host::start_tls().await;
+    let world = injecting(host.port, true, RootCertStore::empty());
+    let request = format!("GET / HTTP/1.1\r\nHost: good.test:{}\r\n\r\n", host.port);
+    let answer = world.ask(host.port, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("TLS with the host failed"), "{answer}");
+    assert_eq!(host.heard(), "");
+}
+
+#[tokio::test]
+async fn a_guest_that_does_not_trust_the_proxy_is_told_apart_from_a_denial() {
+    let (host, roots) = Host::start_tls().await;
+    let world = injecting(host.port, true, roots.clone());
+    let stream = world.tunnel(&format!("good.test:{}", host.port)).await;
+    let name = ServerName::try_from("good.test").unwrap();
+    assert!(connector(roots).connect(name, stream).await.is_err());
+    // The proxy learns of it by the guest's alert, which may still be on its way.
+    let decision = loop {
+        match world.cell.take_decisions().pop() {
+            Some(decision) => break decision,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    assert!(matches!(decision.verdict, NetworkVerdict::Failed { .. }), "{decision:?}");
+    assert_eq!(host.heard(), "");
+}
+
+#[tokio::test]
+async fn a_policy_whose_secret_is_missing_serves_nobody() {
+    let mut policy = policy(&[80]);
+    let [host, header, secret] = ["good.test", "X-Key", "KEY"].map(String::from);
+    policy.inject = vec![Injection { host, header, secret, prefix: String::new(), terminate_tls: false }];
+    let error = Egress::new(policy, EgressOptions::new(Script::default())).err();
+    assert!(matches!(error, Some(EgressError::MissingSecret { .. })), "{error:?}");
+}
