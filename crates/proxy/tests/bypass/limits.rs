@@ -96,6 +96,18 @@ async fn a_tunnel_that_carries_nothing_ends() {
 }
 
 #[tokio::test]
+async fn no_connection_outlives_its_time() {
+    let mut limits = Limits::default();
+    limits.total = Duration::from_millis(20);
+    let (_cell, address) = proxy(policy(&[80]), Script::default(), limits);
+    for beginning in [&b"GET http://good.test/ HTTP/1.1\r\n"[..], &[5], b""] {
+        let mut answer = Vec::new();
+        let _ = connect_saying(address, beginning).read_to_end(&mut answer).await;
+        assert_eq!(answer, b"", "nobody has time to say a thing");
+    }
+}
+
+#[tokio::test]
 async fn more_connections_than_allowed_wait_for_their_turn() {
     let host = Host::start().await;
     let mut limits = Limits::default();

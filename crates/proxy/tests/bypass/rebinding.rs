@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use belljar_core::NetworkVerdict;
 use belljar_proxy::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::world::{ALLOWED, Host, Script, policy, proxy, read_answer};
 
@@ -61,8 +61,10 @@ async fn a_redirect_to_a_denied_host_ends_there() {
 
 #[tokio::test]
 async fn a_failure_is_told_as_one_and_not_as_a_denial() {
-    // A port of our own on which nobody listens any more.
-    let port = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap().local_addr().unwrap().port();
+    // A port that is ours, so that nobody else can listen on it, and on which we do not listen.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind(SocketAddr::new(ALLOWED, 0)).unwrap();
+    let port = held.local_addr().unwrap().port();
     let (cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED], vec![]]), Limits::default());
     let refused = get(address, &format!("good.test:{port}"), "/").await;
     assert!(refused.starts_with("HTTP/1.1 502 ") && refused.contains("cannot connect"), "{refused}");
