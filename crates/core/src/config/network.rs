@@ -27,10 +27,9 @@ pub struct NetworkPolicy {
     pub default_port: u16,
     /// Entries of `allowed_hosts` whose tunnels may carry something else than TLS with that host's name: a database, SSH.
     /// Whoever gets such a tunnel is known by address alone.
-    #[serde(alias = "plain-hosts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(alias = "plain-hosts")]
     pub plain_hosts: Vec<String>,
     /// Credentials that some of those hosts get and the guest never sees.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inject: Vec<Injection>,
 }
 

@@ -84,6 +84,9 @@ mod tests {
                 serde_json::json!([{"host_path": "/a", "container_path": "/data/a"}])
             }
             Value::Array(_) if path.ends_with("require") => serde_json::json!(["seccomp"]),
+            Value::Array(_) if path.ends_with("inject") => {
+                serde_json::json!([{"host": "a.example", "header": "X-Key", "secret": "KEY"}])
+            }
             Value::Array(_) => serde_json::json!(["other.example"]),
             Value::Object(_) if path.ends_with("allowed_ports") => serde_json::json!({"x.example": [1]}),
             Value::Object(_) => serde_json::json!({"X": "y"}),
