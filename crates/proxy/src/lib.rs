@@ -15,7 +15,7 @@
 //! * [`CellEgress`] is that proxy: dropping it ends every connection; [`CellEgress::take_decisions`] tells what was asked.
 //! * A refusal is a 403 whose JSON says which rule and what would be allowed, since the reader is often a model.
 //!
-//! Requests are read by a small strict parser ([`head`]), not by hyper's server: the guest is the enemy here, and what a
+//! Requests are read by a small strict parser (`head`), not by hyper's server: the guest is the enemy here, and what a
 //! lenient parser repairs (bare line feeds, two lengths, folded lines) is what request smuggling is made of. Answers come
 //! from hosts the policy trusts, and are read by hyper.
 //!
