@@ -50,7 +50,11 @@ impl Settings {
         overlay(&mut config, options)?;
         config.validate().map_err(name_option)?;
         let tools = options.tool.iter().map(PathBuf::as_path).map(read_tool).collect::<Result<_>>()?;
-        let (secrets, missing_secrets) = look_up(&config.secrets)?;
+        let (mut secrets, missing_secrets) = look_up(&config.secrets)?;
+        // Those the proxy sets are not the guest's, and the policy says itself when one is missing.
+        let injected: Vec<String> =
+            config.network_policy.inject.iter().map(|injection| injection.secret.clone()).collect();
+        secrets.extend(look_up(&injected)?.0);
         Ok(Self { blueprint: Blueprint { config, tools }, secrets, missing_secrets })
     }
 

@@ -71,6 +71,14 @@ impl ScriptExecutor {
         self
     }
 
+    /// Values that no script has but that could come back to one, to be hidden as well.
+    #[must_use]
+    pub(crate) fn hiding<'a>(mut self, more: impl Iterator<Item = &'a Secret>) -> Self {
+        let more: Vec<Secret> = more.cloned().collect();
+        self.mask = Mask::new(self.secrets.values().chain(&more));
+        self
+    }
+
     /// What every result shall warn about.
     #[must_use]
     pub fn with_warnings(mut self, warnings: Arc<[String]>) -> Self {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use belljar_core::Secret;
-use belljar_core::config::SandboxConfig;
+use belljar_core::config::{NetworkPolicy, SandboxConfig};
 use belljar_engine::builder::Progress;
 use belljar_engine::native::{NativeEngine, NativeOptions, Resolve};
 use belljar_engine::pool::{PoolOptions, SandboxPool};
@@ -104,8 +104,13 @@ impl RuntimeBuilder {
         }
         let installer_env =
             self.installer_env.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect();
-        let engine =
-            NativeEngine::new(NativeOptions { cache, search, installer_env, resolver: self.resolver })?;
+        let engine = NativeEngine::new(NativeOptions {
+            cache,
+            search,
+            installer_env,
+            resolver: self.resolver,
+            secrets: self.secrets.clone(),
+        })?;
         let engine = Arc::new(engine);
         let pool = SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, self.pool);
         Ok(Runtime { engine, pool, secrets: self.secrets })
@@ -155,20 +160,27 @@ impl Runtime {
             .collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets(config.secrets, Arc::new(values))
+            .hiding(self.injected(&config.network_policy).map(|(_, value)| value))
             .with_warnings(shelf.report().warnings.clone().into());
         Ok(Sandbox::new(shelf, executor))
     }
 
     /// Refuses to hand out what could not be kept out of results.
     fn check_secrets(&self, config: &SandboxConfig) -> Result<(), RuntimeError> {
-        let granted = config.secrets.iter().filter_map(|name| Some((name, self.secrets.get(name)?.expose())));
-        for (name, value) in granted {
+        let granted = config.secrets.iter().filter_map(|name| Some((name, self.secrets.get(name)?)));
+        for (name, value) in granted.chain(self.injected(&config.network_policy)) {
+            let value = value.expose();
             // An empty one is none: the guest is told that it is missing.
             if !value.is_empty() && value.len() < mask::SHORTEST {
                 return Err(RuntimeError::ShortSecret { name: name.clone(), least: mask::SHORTEST });
             }
         }
         Ok(())
+    }
+
+    /// The secrets that the proxy sets on the way out. No cell has them, but a host may echo them.
+    fn injected<'a>(&'a self, policy: &'a NetworkPolicy) -> impl Iterator<Item = (&'a String, &'a Secret)> {
+        policy.inject.iter().filter_map(|injection| self.secrets.get_key_value(&injection.secret))
     }
 
     /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.

@@ -13,6 +13,7 @@ mod density;
 mod floor;
 mod latency;
 mod load;
+mod network;
 mod report;
 mod soak;
 mod volume;
@@ -85,6 +86,8 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     load::measure(runtime, options, &mut report).await?;
     say("measuring much output…")?;
     volume::measure(runtime, count, &mut report).await?;
+    say("measuring the way out…")?;
+    network::measure(count, &mut report).await?;
     say("measuring many cells…")?;
     let yardstick = yardstick::measure(count, &mut report);
     density::measure(&sandbox, options, yardstick.as_ref(), &mut report).await?;

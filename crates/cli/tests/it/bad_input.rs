@@ -114,9 +114,20 @@ fn a_resource_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_enforced_is_refused() {
-    let outcome = belljar(&["run", "--allow-host", "example.com:443", "-"], "emit_result(1)");
-    assert_refused(&outcome, &["cannot enforce network_policy.allowed_hosts", "example.com"]);
+fn a_host_that_is_none_is_refused() {
+    let outcome = belljar(&["run", "--allow-host", "exa mple.com:443", "-"], "emit_result(1)");
+    assert_refused(&outcome, &["--allow-host", "exa mple.com"]);
+}
+
+#[test]
+fn a_credential_that_nobody_has_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("box.toml");
+    let policy = "[network_policy]\nallowed_hosts = ['api.example']\ninject = [{ host = 'api.example', header = 'Authorization', secret = 'NOBODY_HAS_THIS' }]";
+    fs::write(&file, policy).unwrap();
+    let outcome = belljar(&["run", "--sandbox", file.to_str().unwrap(), "-"], "emit_result(1)");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    assert!(outcome.stderr.contains("NOBODY_HAS_THIS"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The engine itself: what this machine allows, and how a blueprint is made ready.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use belljar_core::Secret;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
@@ -11,7 +13,7 @@ use belljar_jail::probe::{Survey, best_identity, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
-use belljar_proxy::Resolve;
+use belljar_proxy::{Egress, Resolve};
 
 use super::check;
 use super::ids::IdPool;
@@ -40,6 +42,8 @@ pub struct NativeOptions {
     pub installer_env: Vec<(String, String)>,
     /// Where the proxy gets addresses from, instead of the host's own resolver.
     pub resolver: Option<Arc<dyn Resolve>>,
+    /// Values of the secrets that the proxy sets on the way out.
+    pub secrets: BTreeMap<String, Secret>,
 }
 
 /// Makes cells out of Linux namespaces.
@@ -112,9 +116,12 @@ impl NativeEngine {
         check::check(blueprint, &self.survey, &self.resources.cgroups)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
-        let guest = root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
-        let egress = way_out::prepare(&config.network_policy, self.options.resolver.as_ref())
-            .map_err(EngineError::Egress)?;
+        let mut guest =
+            root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
+        let egress = way_out::prepare(&config.network_policy, &self.options).map_err(EngineError::Egress)?;
+        if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
+            guest.trust(&authority);
+        }
         let limits = &config.resource_limits;
         let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
         let spec = JailSpec {

@@ -175,6 +175,24 @@ fn identity_files() -> Vec<RootEntry> {
     ]
 }
 
+impl GuestRoot {
+    /// Has programs in the cells believe this authority besides those the host believes.
+    pub(super) fn trust(&mut self, authority: &str) {
+        const BUNDLE: &str = "/run/belljar/authorities.pem";
+        const OF_THE_HOST: [&str; 3] =
+            ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+        let host = OF_THE_HOST.iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        self.entries.push(file(BUNDLE, &format!("{host}\n{authority}")));
+        for variable in
+            ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"]
+        {
+            if !self.env.iter().any(|(name, _)| name == variable) {
+                self.env.push((variable.to_owned(), BUNDLE.to_owned()));
+            }
+        }
+    }
+}
+
 /// Puts the interpreter in its place; its path inside and the library path it needs.
 fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (String, Option<String>) {
     let prefix = &interpreter.prefix;

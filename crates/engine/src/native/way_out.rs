@@ -6,7 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::{Decision, NetworkPolicy};
-use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions, Resolve};
+use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
+
+use super::NativeOptions;
 
 /// Where a cell finds it. Any port would do: the loopback is the cell's own.
 pub(super) const PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
@@ -29,16 +31,24 @@ pub(super) fn environment(policy: &NetworkPolicy) -> Vec<(String, String)> {
 /// A policy made ready; `None` for one that lets nobody out.
 pub(super) fn prepare(
     policy: &NetworkPolicy,
-    resolver: Option<&Arc<dyn Resolve>>,
+    options: &NativeOptions,
 ) -> Result<Option<Egress>, EgressError> {
     if policy.is_isolated() {
         return Ok(None);
     }
-    let options = match resolver {
+    let mut proxy = match &options.resolver {
         Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
         None => EgressOptions::from_system()?,
     };
-    Egress::new(policy.clone(), options).map(Some)
+    // Only those it is to set: the proxy need not know the others.
+    let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
+    proxy.secrets = options
+        .secrets
+        .iter()
+        .filter(|(name, _)| injected(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Egress::new(policy.clone(), proxy).map(Some)
 }
 
 /// One cell's way out. Closes when dropped.

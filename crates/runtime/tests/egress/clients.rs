@@ -46,6 +46,32 @@ async fn curl() {
 }
 
 #[tokio::test]
+async fn requests_httpx_and_aiohttp() {
+    let Some(world) = World::new().await else { return };
+    let packages = ["requests", "httpx", "aiohttp"];
+    let Some(sandbox) = world.sandbox_with_packages("api.test", &packages).await else { return };
+    let script = "import aiohttp, httpx, requests, ssl\nurl, context = f'https://api.test:{HTTPS}/', ssl.create_default_context(cafile=CA)\n\
+                  async def ask():\n    async with aiohttp.ClientSession(trust_env=True) as s:\n        async with s.get(url, ssl=context) as r: return await r.text()\n\
+                  def refused():\n    try: requests.get(f'https://evil.test:{HTTPS}/')\n    except requests.exceptions.ProxyError: return True\n\
+                  with httpx.Client(verify=context) as client: there = client.get(url).text\n\
+                  emit_result([requests.get(url, verify=CA).text, there, asyncio.run(ask()), refused()])";
+    assert_eq!(data(&world.run(&sandbox, script).await), r#"["hello","hello","hello",true]"#);
+}
+
+#[tokio::test]
+async fn a_credential_is_set_on_the_way_out_and_never_seen_inside() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox_with_credential("api.test").await;
+    // The host answers with the header it got.
+    let script = "import urllib.request\nr = urllib.request.Request(f'http://api.test:{HTTP}/echo', headers={'X-Key': 'mine'})\n\
+                  inside = [k for k, v in os.environ.items() if 'hunter2-hunter2' in v]\n\
+                  emit_result([urllib.request.urlopen(r).read().decode(), inside])";
+    let result = world.run(&sandbox, script).await;
+    // It arrived there, and what came back is hidden.
+    assert_eq!(data(&result), r#"["Token ***",[]]"#);
+}
+
+#[tokio::test]
 async fn a_step_of_a_session_has_decisions_of_its_own() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox("api.test").await;

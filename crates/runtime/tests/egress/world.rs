@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use belljar_core::Secret;
+use belljar_core::config::Injection;
 use belljar_runtime::{
     ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Runtime, Sandbox,
     SandboxConfig,
@@ -39,7 +41,9 @@ impl World {
     /// `None` where cells cannot be made.
     pub(crate) async fn new() -> Option<Self> {
         crate::support::runtime()?;
-        let runtime = Runtime::builder().cache_dir(cache()).resolver(Everywhere).build().unwrap();
+        let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new("hunter2-hunter2"))]);
+        let runtime =
+            Runtime::builder().cache_dir(cache()).secrets(secrets).resolver(Everywhere).build().unwrap();
         let made =
             rcgen::generate_simple_self_signed(["api.test".to_owned(), "other.test".to_owned()]).unwrap();
         let certificates = tempfile::tempdir().unwrap();
@@ -74,11 +78,45 @@ impl World {
 
     /// A sandbox that may talk to one host, on both ports.
     pub(crate) async fn sandbox(&self, host: &str) -> Sandbox {
+        self.sandbox_injecting(host, Vec::new()).await
+    }
+
+    /// The same, and the proxy sets a header there.
+    pub(crate) async fn sandbox_with_credential(&self, host: &str) -> Sandbox {
+        let injection = Injection {
+            host: host.to_owned(),
+            header: "X-Key".into(),
+            secret: "KEY".into(),
+            prefix: "Token ".into(),
+            terminate_tls: false,
+        };
+        self.sandbox_injecting(host, vec![injection]).await
+    }
+
+    /// The same with packages; `None` where they cannot be installed.
+    pub(crate) async fn sandbox_with_packages(&self, host: &str, packages: &[&str]) -> Option<Sandbox> {
+        let dependencies = packages.iter().map(|name| (*name).to_owned()).collect();
+        let config = SandboxConfig { dependencies, ..self.config(host, Vec::new()) };
+        match self.runtime.sandbox(config).await {
+            Ok(sandbox) => Some(sandbox),
+            Err(error) => {
+                println!("packages: skipped ({})", error.to_string().lines().next().unwrap_or_default());
+                None
+            }
+        }
+    }
+
+    async fn sandbox_injecting(&self, host: &str, inject: Vec<Injection>) -> Sandbox {
+        self.runtime.sandbox(self.config(host, inject)).await.unwrap()
+    }
+
+    fn config(&self, host: &str, inject: Vec<Injection>) -> SandboxConfig {
         let ports = vec![self.http, self.https];
         let hosts = [host.to_owned(), HOME.to_string()];
         let network_policy = NetworkPolicy {
             allowed_ports: hosts.iter().map(|host| (host.clone(), ports.clone())).collect::<BTreeMap<_, _>>(),
             allowed_hosts: hosts.into(),
+            inject,
             ..NetworkPolicy::default()
         };
         let resources = vec![FileResource {
@@ -87,8 +125,7 @@ impl World {
             read_only: true,
             docker_host_path: None,
         }];
-        let config = SandboxConfig { name: host.replace('.', "-"), network_policy, resources, ..config() };
-        self.runtime.sandbox(config).await.unwrap()
+        SandboxConfig { name: host.replace('.', "-"), network_policy, resources, ..config() }
     }
 
     /// Runs a script that knows the ports.
@@ -108,9 +145,17 @@ async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut request = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut request).await {
         if request.ends_with(b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&request).into_owned();
             request.clear();
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";
-            if stream.write_all(answer).await.is_err() {
+            let key = head.lines().find_map(|line| {
+                Some(line.split_once(": ").filter(|(name, _)| name.eq_ignore_ascii_case("x-key"))?.1)
+            });
+            let body = if head.starts_with("GET /echo") { key.unwrap_or("none") } else { "hello" };
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            if stream.write_all(answer.as_bytes()).await.is_err() {
                 return;
             }
         }

@@ -24,6 +24,7 @@ fn engine() -> Option<Arc<NativeEngine>> {
             search,
             installer_env: Vec::new(),
             resolver: None,
+            secrets: Default::default(),
         })
         .unwrap(),
     ))
