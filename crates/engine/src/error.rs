@@ -149,6 +149,7 @@ impl EngineError {
             | Self::ToolName { .. }
             | Self::Python(_)
             | Self::Layer(_) => Fault::Caller,
+            Self::Egress(error) if error.is_the_callers() => Fault::Caller,
             Self::Machine { .. }
             | Self::Launch(_)
             | Self::Jail { .. }

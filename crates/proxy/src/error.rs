@@ -41,3 +41,10 @@ pub enum EgressError {
     #[error("cannot accept on the cell's listener")]
     Listener(#[source] io::Error),
 }
+
+impl EgressError {
+    /// Whether it is the policy, or what it was given, that has to change.
+    pub fn is_the_callers(&self) -> bool {
+        matches!(self, Self::Policy(_) | Self::MissingSecret { .. } | Self::UnusableSecret { .. })
+    }
+}
