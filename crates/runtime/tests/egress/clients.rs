@@ -59,6 +59,22 @@ async fn requests_httpx_and_aiohttp() {
 }
 
 #[tokio::test]
+async fn pip_downloads_from_an_allowed_index() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    let script = "import subprocess, sys\nif subprocess.run([sys.executable, '-m', 'pip', '--version'], capture_output=True).returncode: emit_result('absent')\nelse:\n\
+                  \x20   index = f'https://api.test:{HTTPS}/simple'\n\
+                  \x20   p = subprocess.run([sys.executable, '-m', 'pip', 'download', '--no-deps', '--no-cache-dir', '--disable-pip-version-check', '--cert', CA, '--index-url', index, '-d', '/tmp/got', 'tiny'], capture_output=True, text=True)\n\
+                  \x20   emit_result(os.listdir('/tmp/got') if p.returncode == 0 else p.stderr)";
+    let result = world.run(&sandbox, script).await;
+    if data(&result) == r#""absent""# {
+        println!("pip: skipped (this interpreter has none)");
+        return;
+    }
+    assert_eq!(data(&result), r#"["tiny-1.0-py3-none-any.whl"]"#);
+}
+
+#[tokio::test]
 async fn a_credential_is_set_on_the_way_out_and_never_seen_inside() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox_with_credential("api.test").await;

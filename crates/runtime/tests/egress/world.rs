@@ -140,24 +140,37 @@ async fn listener() -> TcpListener {
     TcpListener::bind(SocketAddr::new(HOME, 0)).await.unwrap()
 }
 
-/// Answers every request on a connection alike.
+/// A wheel of one empty module, as small as they come: a zip archive with nothing compressed.
+pub(crate) const WHEEL: &[u8] = include_bytes!("tiny-1.0-py3-none-any.whl");
+
+/// Answers requests: an index with one package, an echo of one header, a greeting for everything else.
 async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut request = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut request).await {
         if request.ends_with(b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&request).into_owned();
             request.clear();
-            let key = head.lines().find_map(|line| {
-                Some(line.split_once(": ").filter(|(name, _)| name.eq_ignore_ascii_case("x-key"))?.1)
-            });
-            let body = if head.starts_with("GET /echo") { key.unwrap_or("none") } else { "hello" };
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            if stream.write_all(answer.as_bytes()).await.is_err() {
+            let (kind, body) = answer(&head);
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+            if stream.write_all(&[answer.as_bytes(), &body].concat()).await.is_err() {
                 return;
             }
         }
+    }
+}
+
+fn answer(head: &str) -> (&'static str, Vec<u8>) {
+    let header = |name: &str| {
+        let fields = head.lines().filter_map(|line| line.split_once(": "));
+        fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).next()
+    };
+    match head.split(' ').nth(1).unwrap_or_default() {
+        "/echo" => ("text/plain", header("x-key").unwrap_or_default().into_bytes()),
+        "/simple/tiny/" => {
+            ("text/html", b"<a href=\"/tiny-1.0-py3-none-any.whl\">tiny-1.0-py3-none-any.whl</a>".to_vec())
+        }
+        "/tiny-1.0-py3-none-any.whl" => ("application/octet-stream", WHEEL.to_vec()),
+        _ => ("text/plain", b"hello".to_vec()),
     }
 }
