@@ -93,7 +93,7 @@ pub trait Cell: Send + 'static {
     /// Kills every process in it, at once. Its last words can still be read.
     fn kill(&mut self);
 
-    /// Waits until it is dead, having killed it if need be, and tells how it died.
+    /// Waits until it is dead, however long that takes, and tells how it died. [`Self::kill`] is what hastens it.
     fn autopsy(&mut self) -> BoxFuture<'_, Autopsy>;
 }
 

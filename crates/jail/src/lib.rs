@@ -29,4 +29,4 @@ pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send}
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use seccomp::SeccompError;
 pub use spec::{Identity, JailSpec, RootEntry};
-pub use sys::cell::CellPlan;
+pub use sys::cell::{CellOrder, CellPlan};

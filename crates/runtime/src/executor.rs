@@ -170,7 +170,7 @@ impl ScriptExecutor {
         let facts = Facts {
             elapsed: started.elapsed(),
             timeout,
-            scratch_was_full: listening.scratch_was_full || cell.scratch_is_full(),
+            scratch_was_full: listening.scratch_was_full,
             network: cell.take_decisions(),
             ..self.facts(ending, since(used_before, used_by_now))
         };

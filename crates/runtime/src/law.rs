@@ -3,8 +3,11 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use belljar_engine::Cell;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
+
+use crate::transcript::Ending;
 
 /// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a traceback; this is the law.
 const ALARM_GRACE: Duration = Duration::from_millis(300);
@@ -18,7 +21,7 @@ const CLOSEST_LOOK: Duration = Duration::from_millis(5);
 pub(crate) enum Call {
     /// Time is up.
     Time,
-    /// The processor time may be used up by now; see [`Law::is_spent`].
+    /// The processor time may be used up by now; [`Law::breach`] looks.
     Look,
     /// The caller gave up.
     Cancelled,
@@ -109,8 +112,20 @@ impl<'a> Law<'a> {
         }
     }
 
+    /// What a call comes to; nothing, when there is processor time left.
+    pub(crate) fn breach(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
+        match call {
+            Call::Time => Some(Ending::Deadline),
+            Call::Cancelled => Some(Ending::Cancelled),
+            Call::Look => {
+                let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
+                self.is_spent(spent).then_some(Ending::CpuSpent)
+            }
+        }
+    }
+
     /// Whether so much processor time is all there was. If not, the next look is due when it could be.
-    pub(crate) fn is_spent(&mut self, spent: Duration) -> bool {
+    fn is_spent(&mut self, spent: Duration) -> bool {
         let Some((allowance, timer)) = &mut self.allowance else { return false };
         let left = allowance.until.saturating_sub(spent);
         if left.is_zero() {

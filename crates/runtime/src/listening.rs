@@ -61,20 +61,10 @@ impl Listening<'_> {
         }
     }
 
-    /// Whether a call of the law ends the run.
+    /// Whether a call of the law ends the run. A script whose outcome is known has only been waited for.
     fn judge(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
-        let ending = match call {
-            Call::Time => Ending::Deadline,
-            Call::Cancelled => Ending::Cancelled,
-            Call::Look => {
-                let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
-                if !self.law.is_spent(spent) {
-                    return None;
-                }
-                Ending::CpuSpent
-            }
-        };
-        Some(if self.transcript.has_outcome() { Ending::Finished } else { ending })
+        let breach = self.law.breach(call, cell)?;
+        Some(if self.transcript.has_outcome() { Ending::Finished } else { breach })
     }
 
     /// How a cell that can no longer be talked to ends. That it has closed everything does not mean that it is about to: a guest may do so
@@ -137,7 +127,8 @@ impl Listening<'_> {
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
             let event = self.transcript.frame(&frame, self.law.time_is_up());
             if !had_outcome && self.transcript.has_outcome() {
-                self.scratch_was_full = cell.scratch_is_full();
+                // Asked for failures only: a result stands whatever is full, and this is the way of every warm run.
+                self.scratch_was_full = self.transcript.has_failed() && cell.scratch_is_full();
                 self.law.outcome_is_known();
             }
             for event in earlier.into_iter().flatten().chain(event) {
@@ -176,12 +167,7 @@ impl Listening<'_> {
                 () = &mut taken => return,
                 call = self.law.call() => call,
             };
-            let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
-            self.broken = match call {
-                Call::Time => Some(Ending::Deadline),
-                Call::Cancelled => Some(Ending::Cancelled),
-                Call::Look => self.law.is_spent(spent).then_some(Ending::CpuSpent),
-            };
+            self.broken = self.law.breach(call, cell);
             if self.broken.is_some() {
                 cell.kill();
                 return taken.await;

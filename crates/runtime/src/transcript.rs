@@ -111,6 +111,11 @@ impl Transcript {
         self.result.is_some() || self.failure.is_some()
     }
 
+    /// Whether the outcome is that it failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Whether the script is over.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done

@@ -1,11 +1,13 @@
 //! A blueprint made ready: a zygote, and what its cells are made of.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::CellId;
+use belljar_jail::CellOrder;
 use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
 use belljar_proxy::Egress;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -18,7 +20,7 @@ use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
 use super::way_out::{self, WayOut};
-use super::zygote::{Newborn, Order, Zygote};
+use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
 
@@ -67,10 +69,10 @@ impl NativeTemplate {
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
-        let order = Order {
-            host_id: host_id.as_ref().map_or(0, |leased| leased.get()),
+        let order = CellOrder {
+            host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
             place: place.get(),
-            need,
+            hurry: need == Need::Now,
             way_out: self.egress.as_ref().map(|_| way_out::PORT),
         };
         let spawned = self.connect(order, &cgroup).await;
@@ -95,7 +97,7 @@ impl NativeTemplate {
     /// Makes the connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
-        order: Order,
+        order: CellOrder,
         cgroup: &CellCgroup,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");

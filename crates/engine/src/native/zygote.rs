@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::num::NonZeroU16;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use belljar_jail::Launched;
+use belljar_jail::{CellOrder, Launched};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Deserialize;
 use tokio::io::Interest;
@@ -18,7 +17,6 @@ use tokio::io::unix::AsyncFd;
 
 use super::watch::watch;
 use crate::EngineError;
-use crate::engine::Need;
 
 /// A zygote. Dropping it hangs up, and with the zygote go all its cells.
 pub(super) struct Zygote {
@@ -39,31 +37,6 @@ pub(super) struct Newborn {
     pub(super) listener: Option<OwnedFd>,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
-}
-
-/// How a cell is to be made.
-#[derive(Clone, Copy)]
-pub(super) struct Order {
-    /// The id to act under in the zygote's user namespace; 0 where that has but one.
-    pub(super) host_id: u32,
-    /// The network place that shall be its own.
-    pub(super) place: u32,
-    pub(super) need: Need,
-    /// The port on its loopback behind which the host listens, if it may talk to anybody.
-    pub(super) way_out: Option<NonZeroU16>,
-}
-
-impl Order {
-    /// As the cell library reads it.
-    fn encode(self) -> [u8; 16] {
-        let hurry = u32::from(self.need == Need::Now);
-        let way_out = self.way_out.map_or(0, |port| u32::from(port.get()));
-        let mut message = [0; 16];
-        for (at, word) in [self.host_id, self.place, hurry, way_out].into_iter().enumerate() {
-            message[at * 4..][..4].copy_from_slice(&word.to_le_bytes());
-        }
-        message
-    }
 }
 
 /// What a zygote says once it is ready.
@@ -121,7 +94,11 @@ impl Zygote {
 
     /// Asks for a cell made of these descriptors, the third of which is the socket that [`Self::birth`] is told on. Cells are made in the
     /// order in which they are asked for; nobody has to wait for one before asking for the next.
-    pub(super) async fn ask(&self, order: Order, descriptors: &[BorrowedFd<'_>]) -> Result<(), EngineError> {
+    pub(super) async fn ask(
+        &self,
+        order: CellOrder,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), EngineError> {
         let message = order.encode();
         let asked = self
             .control()

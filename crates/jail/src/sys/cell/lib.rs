@@ -11,6 +11,7 @@
 mod kernel;
 
 mod confine;
+mod order;
 mod places;
 mod plan;
 mod python;

@@ -3,6 +3,7 @@
 use super::kernel;
 
 mod confine;
+mod order;
 mod places;
 mod plan;
 #[cfg_attr(
@@ -17,6 +18,7 @@ mod spring;
 )]
 mod text;
 
+pub use order::CellOrder;
 pub use plan::CellPlan;
 pub(crate) use plan::{PlannedLimit, PlannedMount};
 

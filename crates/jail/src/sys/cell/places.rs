@@ -1,6 +1,6 @@
 //! Network namespaces that are used again as long as nobody has left a trace in them.
 //!
-//! Making one and taking it apart costs the kernel as much as everything else about a cell together, and most scripts never open a socket. So the
+//! Making one and taking it apart is a good part of all work on a cell, much of it done by the kernel one at a time, and most scripts never open a socket. So the
 //! zygote makes a namespace once, stands in it while it clones the cell, and stands in it again for a later cell, once the host knows that all
 //! processes of the earlier one are gone. Before that it looks: traffic, failed attempts and open sockets all count in files under `/proc/self/net`,
 //! and unless these read exactly as they did when a namespace was new, it is thrown away and another one made.
@@ -18,7 +18,7 @@ use super::kernel;
 /// How many are kept. Beyond that they go with their cells.
 const MOST: usize = 64;
 
-/// Everything that a process without rights can change about a network namespace shows in one of these.
+/// What a process without rights leaves behind in a network namespace counts in one of these.
 const TRACES: [&str; 4] =
     ["/proc/self/net/dev", "/proc/self/net/snmp", "/proc/self/net/snmp6", "/proc/self/net/netstat"];
 

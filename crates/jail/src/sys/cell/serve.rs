@@ -1,9 +1,7 @@
 //! What a zygote does once it is ready: one request of the host's, one cell.
 //!
 //! ```text
-//!  control socket   ──► the id to act under, the number of a network place, whether somebody waits, the port on which
-//!                       the cell finds the way out or 0 (4 bytes each)
-//!                       + stdout, stderr, status, cgroup files…
+//!  control socket   ──► a `CellOrder` + stdout, stderr, status, cgroup files…
 //!  status socket    ◄── "D" + a handle on each tmpfs     (from PID 1, so that the host can see how full they are)
 //!                   ◄── "S" + a handle on PID 1, the channel's other end, the listener of the way out if there is one (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
@@ -15,10 +13,12 @@
 //! tells whoever holds it about that one's interfaces. The answer goes to the new cell's own socket, so the host may ask for many cells without waiting for any.
 
 use std::io;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::confine::{CHANNEL, CellParts, make_cell, report};
 use super::kernel::{self, Forked};
+use super::order::CellOrder;
 use super::places::Places;
 use super::plan::CellPlan;
 
@@ -36,7 +36,7 @@ pub(crate) struct Born {
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<Born> {
     let mut places = Places::new();
     loop {
-        let mut request = [0; 16];
+        let mut request = [0; CellOrder::BYTES];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
         let (read, count) = kernel::receive_into(control, &mut request, &mut descriptors)?;
         if read == 0 {
@@ -45,18 +45,18 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
         }
         let descriptors = &descriptors[..count];
         if let &[stdout, stderr, status, ref cgroups @ ..] = descriptors {
-            let [id, place, hurry, way_out] = words(request);
-            let host_id = Some(id).filter(|&id| id != 0);
+            let CellOrder { host_id, place, hurry, way_out } = CellOrder::decode(request);
             match places.enter(place).and_then(|()| connections(way_out)) {
                 Err(error) => report(status, format!("Fnetwork namespace: {error}").as_bytes()),
                 Ok((ours, theirs, listener)) => {
                     let channel = theirs.as_raw_fd();
+                    let host_id = host_id.map(NonZeroU32::get);
                     let parts = CellParts { host_id, channel, stdout, stderr, status, init, cgroups };
                     match make_cell(plan, &parts) {
                         Ok(Forked::Child) => {
-                            // Both are closed here already, under these numbers.
+                            // All are closed here already, under these numbers.
                             std::mem::forget((ours, theirs, listener));
-                            return Ok(Born { channel: CHANNEL, hurry: hurry != 0 });
+                            return Ok(Born { channel: CHANNEL, hurry });
                         }
                         // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
                         Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {
@@ -82,19 +82,8 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
 
 /// What connects a cell with the host, made in the cell's own network namespace: both ends of its channel, and the listener behind which the
 /// host decides who may be talked to.
-fn connections(way_out: u32) -> io::Result<(OwnedFd, OwnedFd, Option<OwnedFd>)> {
+fn connections(way_out: Option<NonZeroU16>) -> io::Result<(OwnedFd, OwnedFd, Option<OwnedFd>)> {
     let (ours, theirs) = kernel::channel()?;
-    let listener = match u16::try_from(way_out) {
-        Ok(port @ 1..) => Some(kernel::listen_on_loopback(port)?),
-        _ => None,
-    };
+    let listener = way_out.map(|port| kernel::listen_on_loopback(port.get())).transpose()?;
     Ok((ours, theirs, listener))
-}
-
-fn words(request: [u8; 16]) -> [u32; 4] {
-    let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(request.as_chunks().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    words
 }

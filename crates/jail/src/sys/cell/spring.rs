@@ -7,7 +7,7 @@
 //! ```text
 //!  zygote      main stack ──leave_for──► trampoline stack: clone ─ ─ ─ stands still ─ ─ ─ ─ ─► resume main: in the zygote
 //!  PID 1                                 its own stack: confine, fork ──────────► exec belljar-init
-//!  PID 2 (a copy, from here on)                                └► own cgroup, descriptors ──► resume main: in the cell
+//!  PID 2 (a copy, from here on)                                └► descriptors, limits ─────► resume main: in the cell
 //! ```
 //!
 //! The copy is made while the computation that shall go on rests in a [`Context`], so it goes on in both processes, once in each.
