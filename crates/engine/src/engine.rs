@@ -31,6 +31,11 @@ pub trait Engine: Send + Sync + 'static {
         blueprint: &'a Blueprint,
         progress: &'a mut (dyn FnMut(Progress) + Send),
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>>;
+
+    /// Waits until every cell and template that was dropped is gone from the system.
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A blueprint made ready.
@@ -71,8 +76,8 @@ pub trait Cell: Send + 'static {
     }
 
     /// The hosts it has asked for since the last call, and what came of it.
-    fn take_decisions(&mut self) -> Vec<Decision> {
-        Vec::new()
+    fn take_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// Those that were refused, as soon as they are.

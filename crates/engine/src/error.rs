@@ -7,6 +7,7 @@ use belljar_core::config::ConfigError;
 use belljar_jail::{LaunchError, SeccompError};
 
 use crate::builder::LayerError;
+use crate::docker::DockerError;
 use crate::python::PythonError;
 
 /// An engine's failure. A script's failure is never one of these: it is a verdict.
@@ -102,6 +103,9 @@ pub enum EngineError {
     /// The way out could not be made ready or opened.
     #[error("the egress proxy cannot serve")]
     Egress(#[source] belljar_proxy::EgressError),
+    /// The container daemon, or something on it.
+    #[error(transparent)]
+    Docker(Box<DockerError>),
     /// A control group could not be made.
     #[error("{message}")]
     Cgroup {
@@ -150,12 +154,14 @@ impl EngineError {
             | Self::Python(_)
             | Self::Layer(_) => Fault::Caller,
             Self::Egress(error) if error.is_the_callers() => Fault::Caller,
+            Self::Docker(error) if error.is_the_callers() => Fault::Caller,
             Self::Machine { .. }
             | Self::Launch(_)
             | Self::Jail { .. }
             | Self::ZygoteGone { .. }
             | Self::Spawn { .. }
             | Self::Egress(_)
+            | Self::Docker(_)
             | Self::Cgroup { .. } => Fault::Backend,
             Self::Seccomp(_) | Self::Io { .. } => Fault::Internal,
         }

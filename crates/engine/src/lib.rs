@@ -8,7 +8,8 @@
 //!                              │                                         └─ dropped instead: killed all the same
 //!                              ├ python/   which interpreter
 //!                              ├ builder/  which packages, installed once
-//!                              └ native/   a zygote in a jail
+//!                              ├ native/   a zygote in a jail
+//!                              └ docker/   an image, and containers of it
 //!
 //!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
 //! ```
@@ -18,6 +19,8 @@
 #![cfg(target_os = "linux")]
 
 pub mod builder;
+mod check;
+pub mod docker;
 mod engine;
 mod error;
 pub mod guest;

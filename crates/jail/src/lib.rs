@@ -27,6 +27,7 @@ mod sys;
 
 pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send};
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
-pub use seccomp::SeccompError;
+pub use seccomp::{SeccompError, guest_filters};
 pub use spec::{Identity, JailSpec, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
+pub use sys::entry::is_called;

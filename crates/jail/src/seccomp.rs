@@ -150,6 +150,13 @@ pub(crate) fn cell_filter() -> Result<Vec<u8>, SeccompError> {
     Ok(bytes(compile(refused, EPERM)?))
 }
 
+/// The same for a guest that somebody else put into namespaces, all at once: what a zygote needs, its kind of supervisor does not.
+pub fn guest_filters() -> Result<Vec<Vec<u8>>, SeccompError> {
+    let mut filters = zygote_filters()?;
+    filters.push(cell_filter()?);
+    Ok(filters)
+}
+
 fn always(calls: &[i64]) -> BTreeMap<i64, Vec<SeccompRule>> {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }

@@ -171,7 +171,7 @@ impl ScriptExecutor {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full,
-            network: cell.take_decisions(),
+            network: cell.take_decisions().await,
             ..self.facts(ending, since(used_before, used_by_now))
         };
         let cell_is_alive = matches!(ending, Ending::Finished);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
 use belljar_engine::builder::Progress;
+use belljar_engine::docker::{DockerEngine, DockerOptions};
 use belljar_engine::native::{NativeEngine, NativeOptions, Resolve};
 use belljar_engine::pool::{PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
@@ -20,7 +21,7 @@ const CACHE_ENV: &str = "BELLJAR_CACHE";
 
 /// Belljar, embedded: it needs a tokio runtime around it and nothing else.
 pub struct Runtime {
-    engine: Arc<NativeEngine>,
+    engine: Arc<dyn Engine>,
     pool: SandboxPool,
     secrets: BTreeMap<String, Secret>,
 }
@@ -111,13 +112,26 @@ impl RuntimeBuilder {
             resolver: self.resolver,
             secrets: self.secrets.clone(),
         })?;
-        let engine = Arc::new(engine);
-        let pool = SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, self.pool);
-        Ok(Runtime { engine, pool, secrets: self.secrets })
+        Ok(Runtime::on(Arc::new(engine), self.pool, self.secrets))
+    }
+
+    /// The same on containers: connects to a daemon that speaks Docker's API. What this builder knows of secrets and installers counts
+    /// besides what the options say; its cache, interpreter and resolver are the native engine's.
+    pub async fn build_on_docker(self, mut options: DockerOptions) -> Result<Runtime, RuntimeError> {
+        let installer = self.installer_env.into_iter().map(|(name, value)| (name, value.expose().to_owned()));
+        options.installer_env.extend(installer);
+        options.secrets.extend(self.secrets.clone());
+        let engine = DockerEngine::connect(options).await?;
+        Ok(Runtime::on(Arc::new(engine), self.pool, self.secrets))
     }
 }
 
 impl Runtime {
+    fn on(engine: Arc<dyn Engine>, pool: PoolOptions, secrets: BTreeMap<String, Secret>) -> Self {
+        let pool = SandboxPool::new(Arc::clone(&engine), pool);
+        Self { engine, pool, secrets }
+    }
+
     /// The defaults.
     pub fn new() -> Result<Self, RuntimeError> {
         Self::builder().build()
@@ -186,9 +200,7 @@ impl Runtime {
     /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
     pub async fn shutdown(self) {
         self.pool.shutdown();
-        let engine = self.engine;
-        // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
-        let _ = tokio::task::spawn_blocking(move || engine.wait_until_reaped()).await;
+        self.engine.settle().await;
     }
 }
 

@@ -649,7 +649,7 @@ _NEED_NO_REPAIR = ("threading", "logging", "concurrent.futures.thread")
 _repairs = []
 
 
-def _prepare_for_clone():
+def prepare_for_clone():
     for hooks in _fork_hooks:
         if any(getattr(hook, "__module__", "") in _NEED_NO_REPAIR for hook in hooks.values()):
             continue
@@ -675,13 +675,8 @@ def _repair_after_clone():
 _main_thread = threading.main_thread()
 
 
-def zygote():
-    """Prepares once, then clones a cell for every request of the host."""
-    control = socket.socket(fileno=0)
-    cells = _load_cell_library(3)
-    cells.configure(_read_all(4), 5)
-    with open(TEMPLATE_FILE, encoding="utf-8") as file:
-        settings = json.load(file)
+def prepare(settings):
+    """Everything that all cells share: tools and modules loaded, code warm. The template, and two modules for scripts made ahead."""
     import site
 
     site.setquit()
@@ -695,22 +690,38 @@ def zygote():
     template.preload(settings["preload"], settings["dependencies"])
     # As for any script: a module that it writes next to itself can be imported. Last, so that nothing above is looked for there.
     sys.path.insert(0, WORKSPACE)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in range(WARM_UPS):
         _warm_up(_new_main())
     spare, main = _new_main(), _new_main()
     gc.collect()
     gc.freeze()
-    report = {
-        "type": "zygote_ready",
+    return template, main, spare
+
+
+def report(kind, template):
+    """What the host is told once everything is prepared."""
+    told = {
+        "type": kind,
         "protocol": PROTOCOL,
         "python": "%d.%d.%d" % sys.version_info[:3],
         "tools": template.tools,
         "warnings": template.warnings,
     }
-    control.send(json.dumps(report).encode())
+    return json.dumps(told).encode()
+
+
+def zygote():
+    """Prepares once, then clones a cell for every request of the host."""
+    control = socket.socket(fileno=0)
+    cells = _load_cell_library(3)
+    cells.configure(_read_all(4), 5)
+    with open(TEMPLATE_FILE, encoding="utf-8") as file:
+        settings = json.load(file)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    template, main, spare = prepare(settings)
+    control.send(report("zygote_ready", template))
     control.detach()
-    _prepare_for_clone()
+    prepare_for_clone()
     # Returns in cells only.
     channel, hurry = cells.serve(0)
     cell(channel, main, None if hurry else spare)

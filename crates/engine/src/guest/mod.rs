@@ -1,4 +1,67 @@
-//! The guest's side: one Python program for every engine, carried inside this crate.
+//! The guest's side: Python programs that every engine shares, carried inside this crate, and what they find around them.
+//!
+//! * `harness.py` runs scripts and tells the host what happens; on the native engine it is the zygote too.
+//! * `supervisor.py` is PID 1 of a container that is used again, and forks a harness for each use.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+
+use belljar_core::NetworkPolicy;
+
+use crate::engine::Blueprint;
 
 /// The harness's source.
 pub const HARNESS: &str = include_str!("harness.py");
+/// PID 1 of containers.
+pub const SUPERVISOR: &str = include_str!("supervisor.py");
+
+/// Where a guest finds the proxy. Any port would do: the loopback is its own.
+pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
+/// Where a guest finds its dependency layer.
+pub(crate) const LAYER: &str = "/opt/pydeps";
+/// Certificates that programs in a guest believe, where it is not enough to believe the usual ones.
+pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
+/// The variables by which programs are told of that bundle.
+pub(crate) const TRUST_VARIABLES: [&str; 5] =
+    ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"];
+
+/// The variables every script sees; those of the config win.
+pub(crate) fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
+    let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
+    let mut env: BTreeMap<String, String> = [
+        ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
+        ("HOME", "/workspace"),
+        ("TMPDIR", "/tmp"),
+        ("USER", "sandbox"),
+        ("LOGNAME", "sandbox"),
+        ("LANG", "C.UTF-8"),
+        ("PYTHONPATH", LAYER),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        // Numeric libraries size their thread pools by the machine's cores otherwise, not by the cell's share of them.
+        ("OMP_NUM_THREADS", &threads),
+        ("OPENBLAS_NUM_THREADS", &threads),
+        ("MKL_NUM_THREADS", &threads),
+        ("NUMEXPR_NUM_THREADS", &threads),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect();
+    env.extend(proxy_variables(&blueprint.config.network_policy));
+    env.extend(blueprint.config.env.clone());
+    env
+}
+
+/// What programs look at to find a proxy; most read only one spelling.
+fn proxy_variables(policy: &NetworkPolicy) -> Vec<(String, String)> {
+    if policy.is_isolated() {
+        return Vec::new();
+    }
+    let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
+    let direct = "localhost,127.0.0.1,::1";
+    [("HTTP_PROXY", proxy.as_str()), ("HTTPS_PROXY", &proxy), ("ALL_PROXY", &proxy), ("NO_PROXY", direct)]
+        .into_iter()
+        .flat_map(|(name, value)| {
+            [(name.to_owned(), value.to_owned()), (name.to_lowercase(), value.to_owned())]
+        })
+        .collect()
+}

@@ -228,12 +228,9 @@ impl Cell for NativeCell {
         self.parts.as_ref().is_some_and(|parts| parts.scratch.iter().any(full))
     }
 
-    fn take_decisions(&mut self) -> Vec<Decision> {
-        self.parts
-            .as_ref()
-            .and_then(|parts| parts.way_out.as_ref())
-            .map(WayOut::take_decisions)
-            .unwrap_or_default()
+    fn take_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        let way_out = self.parts.as_ref().and_then(|parts| parts.way_out.as_ref());
+        Box::pin(std::future::ready(way_out.map(WayOut::take_decisions).unwrap_or_default()))
     }
 
     fn take_denials(&mut self) -> Vec<Decision> {

@@ -1,12 +1,11 @@
 //! What a blueprint asks for that this machine may be unable to give. Refused before anything is started, never ignored.
 
-use std::collections::BTreeSet;
-
-use belljar_core::config::{Protection, SandboxConfig};
+use belljar_core::config::SandboxConfig;
 use belljar_jail::cgroup::{Cgroups, Controller};
 use belljar_jail::probe::{State, Survey};
 
 use crate::EngineError;
+use crate::check::{self, unenforceable, why};
 use crate::engine::Blueprint;
 
 /// Refuses what cannot be enforced here.
@@ -18,15 +17,9 @@ pub(super) fn check(blueprint: &Blueprint, survey: &Survey, cgroups: &Cgroups) -
         let (reason, remedy) = why(&obstacle.state);
         return Err(EngineError::Machine { what: obstacle.name, reason, remedy });
     }
-    for required in config.require.iter().flat_map(Protection::layers) {
-        let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
-        let state = survey.protection(required.name()).map_or(&unknown, |protection| &protection.state);
-        if !state.is_active() {
-            return Err(unenforceable(format!("require = [\"{}\"]", required.name()), state));
-        }
-    }
+    check::required("native", config, &survey.protections)?;
     limits(config, survey, cgroups)?;
-    tool_names(blueprint)
+    check::tool_names(blueprint)
 }
 
 /// Limits that nothing stands in for where the kernel does not count.
@@ -39,7 +32,7 @@ fn limits(config: &SandboxConfig, survey: &Survey, cgroups: &Cgroups) -> Result<
         let missing =
             State::Missing { reason: "processor time is not counted here".into(), remedy: String::new() };
         let what = format!("resource_limits.cpu_time_sec = {seconds}");
-        return Err(unenforceable(what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
+        return Err(unenforceable("native", what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
     }
     if limits.memory_swap_mb >= 0 && cgroups.has(Controller::Memory) && !cgroups.limits_swap() && has_swap() {
         return Err(EngineError::Unenforceable {
@@ -57,39 +50,9 @@ fn has_swap() -> bool {
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }
 
-fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
-    let mut seen = BTreeSet::new();
-    for tool in &blueprint.tools {
-        let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();
-        let plain = !stem.is_empty()
-            && stem.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
-            && !stem.starts_with('.');
-        let rule = match (plain, seen.insert(&tool.file_name)) {
-            (false, _) => "must be letters, digits, `_`, `-` or `.`, and end in .py",
-            (_, false) => "is used twice",
-            _ => continue,
-        };
-        return Err(EngineError::ToolName { name: tool.file_name.clone(), rule });
-    }
-    Ok(())
-}
-
-fn unenforceable(what: String, state: &State) -> EngineError {
-    let (reason, remedy) = why(state);
-    EngineError::Unenforceable { engine: "native", what, reason, remedy }
-}
-
-fn why(state: &State) -> (String, String) {
-    match state {
-        State::Active { detail } => (detail.clone(), String::new()),
-        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
-            (reason.clone(), remedy.clone())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use belljar_core::config::Protection;
     use belljar_jail::probe::Protection as Surveyed;
 
     use super::*;

@@ -87,11 +87,6 @@ impl NativeEngine {
         })
     }
 
-    /// Waits until every cell that was dropped or destroyed is gone from the system. Blocks.
-    pub fn wait_until_reaped(&self) {
-        self.resources.reaper.wait_until_idle();
-    }
-
     fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
         CellLimits {
             scratch_bytes: scratch_mb * MIB,
@@ -222,6 +217,14 @@ impl Engine for NativeEngine {
         progress: &'a mut (dyn FnMut(Progress) + Send),
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
         Box::pin(self.make_ready(blueprint, progress))
+    }
+
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        let resources = Arc::clone(&self.resources);
+        Box::pin(async move {
+            // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
+            let _ = tokio::task::spawn_blocking(move || resources.reaper.wait_until_idle()).await;
+        })
     }
 }
 

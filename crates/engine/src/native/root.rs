@@ -1,6 +1,5 @@
 //! What a guest sees of the file system: the interpreter, its libraries, its packages, and little else.
 
-use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,16 +7,13 @@ use std::path::{Path, PathBuf};
 use belljar_core::config::FileResource;
 use belljar_jail::RootEntry;
 
-use super::way_out;
 use crate::EngineError;
 use crate::engine::Blueprint;
-use crate::guest::HARNESS;
+use crate::guest::{self, HARNESS, LAYER};
 use crate::python::Interpreter;
 
 /// Where an interpreter that is not the system's shows up; its place on the host is nobody's business inside.
 const PYTHON: &str = "/opt/python";
-/// Where the dependency layer shows up.
-const LAYER: &str = "/opt/pydeps";
 /// The harness, inside.
 pub(super) const HARNESS_PATH: &str = "/run/belljar/harness.py";
 
@@ -178,16 +174,13 @@ fn identity_files() -> Vec<RootEntry> {
 impl GuestRoot {
     /// Has programs in the cells believe this authority besides those the host believes.
     pub(super) fn trust(&mut self, authority: &str) {
-        const BUNDLE: &str = "/run/belljar/authorities.pem";
         const OF_THE_HOST: [&str; 3] =
             ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
         let host = OF_THE_HOST.iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-        self.entries.push(file(BUNDLE, &format!("{host}\n{authority}")));
-        for variable in
-            ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"]
-        {
+        self.entries.push(file(guest::BUNDLE, &format!("{host}\n{authority}")));
+        for variable in guest::TRUST_VARIABLES {
             if !self.env.iter().any(|(name, _)| name == variable) {
-                self.env.push((variable.to_owned(), BUNDLE.to_owned()));
+                self.env.push((variable.to_owned(), guest::BUNDLE.to_owned()));
             }
         }
     }
@@ -219,28 +212,10 @@ fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (Str
 }
 
 fn environment(blueprint: &Blueprint, library_path: Option<String>) -> Vec<(String, String)> {
-    let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
-    let mut env: BTreeMap<String, String> = [
-        ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", "/workspace"),
-        ("TMPDIR", "/tmp"),
-        ("USER", "sandbox"),
-        ("LOGNAME", "sandbox"),
-        ("LANG", "C.UTF-8"),
-        ("PYTHONPATH", LAYER),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        // Numeric libraries size their thread pools by the machine's cores otherwise, not by the cell's share of them.
-        ("OMP_NUM_THREADS", &threads),
-        ("OPENBLAS_NUM_THREADS", &threads),
-        ("MKL_NUM_THREADS", &threads),
-        ("NUMEXPR_NUM_THREADS", &threads),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .collect();
-    env.extend(library_path.map(|path| ("LD_LIBRARY_PATH".to_owned(), path)));
-    env.extend(way_out::environment(&blueprint.config.network_policy));
-    env.extend(blueprint.config.env.clone());
+    let mut env = guest::environment(blueprint);
+    if let Some(path) = library_path {
+        env.entry("LD_LIBRARY_PATH".to_owned()).or_insert(path);
+    }
     env.into_iter().collect()
 }
 

@@ -19,9 +19,10 @@ use super::cell::{CellEnds, NativeCell, Share};
 use super::places::PlaceNumbers;
 use super::resources::Resources;
 use super::watch::watch;
-use super::way_out::{self, WayOut};
+use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
+use crate::guest;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
@@ -73,7 +74,7 @@ impl NativeTemplate {
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
             place: place.get(),
             hurry: need == Need::Now,
-            way_out: self.egress.as_ref().map(|_| way_out::PORT),
+            way_out: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
         let spawned = self.connect(order, &cgroup).await;
         let (ends, mut newborn) = match spawned {

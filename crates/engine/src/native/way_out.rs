@@ -1,7 +1,6 @@
 //! How a cell reaches the hosts its config allows: through a listener on its own loopback, behind which the proxy stands on the host.
 
 use std::net::TcpListener;
-use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,24 +8,6 @@ use belljar_core::{Decision, NetworkPolicy};
 use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
 
 use super::NativeOptions;
-
-/// Where a cell finds it. Any port would do: the loopback is the cell's own.
-pub(super) const PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
-
-/// What programs look at to find a proxy; most read only one spelling.
-pub(super) fn environment(policy: &NetworkPolicy) -> Vec<(String, String)> {
-    if policy.is_isolated() {
-        return Vec::new();
-    }
-    let proxy = format!("http://127.0.0.1:{PORT}");
-    let direct = "localhost,127.0.0.1,::1";
-    [("HTTP_PROXY", proxy.as_str()), ("HTTPS_PROXY", &proxy), ("ALL_PROXY", &proxy), ("NO_PROXY", direct)]
-        .into_iter()
-        .flat_map(|(name, value)| {
-            [(name.to_owned(), value.to_owned()), (name.to_lowercase(), value.to_owned())]
-        })
-        .collect()
-}
 
 /// A policy made ready; `None` for one that lets nobody out.
 pub(super) fn prepare(

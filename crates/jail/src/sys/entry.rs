@@ -11,29 +11,52 @@ use crate::helper;
 /// The name under which a program is the jail helper.
 pub(crate) const HELPER_NAME: &str = "belljar-jail-helper";
 
-// SAFETY: the section holds pointers to functions with this signature, which glibc calls with main's arguments.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = before_main;
+/// Runs a function instead of `main` in a process that goes by a name of its own, in every program that links the crate this stands in.
+/// Gives that crate a function `is_linked`, which must be called from code that is used, lest the linker leave all of it out.
+#[macro_export]
+macro_rules! run_instead_of_main {
+    ($name:expr, $run:path) => {
+        // SAFETY: the section holds pointers to functions with this signature, which glibc calls with main's arguments.
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static BEFORE_MAIN: extern "C" fn(
+            ::std::ffi::c_int,
+            *const *const ::std::ffi::c_char,
+            *const *const ::std::ffi::c_char,
+        ) = before_main;
 
-extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _environment: *const *const c_char) {
-    if count < 1 || arguments.is_null() {
-        return;
-    }
-    // SAFETY: the C runtime passes `count` NUL-terminated strings, and `count` is at least one.
-    let name = unsafe {
-        let first = *arguments;
-        if first.is_null() {
-            return;
+        extern "C" fn before_main(
+            count: ::std::ffi::c_int,
+            arguments: *const *const ::std::ffi::c_char,
+            _environment: *const *const ::std::ffi::c_char,
+        ) {
+            // SAFETY: the C runtime passes `count` NUL-terminated strings.
+            if unsafe { $crate::is_called(count, arguments, $name) } {
+                $run();
+            }
         }
-        CStr::from_ptr(first)
+
+        /// Keeps this object file in every program that may have to run it.
+        pub(crate) fn is_linked() -> bool {
+            BEFORE_MAIN as usize != 0
+        }
     };
-    if name.to_bytes() == HELPER_NAME.as_bytes() {
-        helper::run();
-    }
 }
 
-/// Keeps this object file in every program that can launch a jail.
-pub(crate) fn is_linked() -> bool {
-    BEFORE_MAIN as usize != 0
+/// Whether the first argument of a program is this.
+///
+/// # Safety
+///
+/// There are `count` pointers to NUL-terminated strings at `arguments`, or it is null.
+#[doc(hidden)]
+pub unsafe fn is_called(count: c_int, arguments: *const *const c_char, name: &str) -> bool {
+    if count < 1 || arguments.is_null() {
+        return false;
+    }
+    // SAFETY: there is at least one, by the caller's word.
+    let first = unsafe { *arguments };
+    // SAFETY: it is NUL-terminated, by the caller's word, unless it is null.
+    !first.is_null() && unsafe { CStr::from_ptr(first) }.to_bytes() == name.as_bytes()
 }
+
+crate::run_instead_of_main!(HELPER_NAME, helper::run);

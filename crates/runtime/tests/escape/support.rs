@@ -1,40 +1,23 @@
-//! Which engine is attacked: the one place that knows.
+//! Short ways to run an attack.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use belljar_core::Secret;
+use crate::engine::build;
 use belljar_runtime::{ExecutionResult, Runtime, Sandbox, SandboxConfig, Session};
 
 /// Long enough for a loaded machine, short enough to name a hang.
 const HANG: Duration = Duration::from_secs(120);
 
-/// The engine under attack.
-const ENGINE: &str = "native";
-
-/// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
+/// A runtime, or `None` with the reason printed where cells cannot be made.
 pub(crate) fn runtime() -> Option<Runtime> {
     runtime_with_secrets(BTreeMap::new())
 }
 
 /// The same, which knows the values of some secrets.
 pub(crate) fn runtime_with_secrets(secrets: BTreeMap<String, Secret>) -> Option<Runtime> {
-    let cache =
-        std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()));
-    let runtime =
-        Runtime::builder().cache_dir(cache).secrets(secrets).build().expect("the machine can be looked at");
-    assert_eq!(runtime.engine_name(), ENGINE);
-    let obstacles = &runtime.capabilities().obstacles;
-    if obstacles.is_empty() {
-        return Some(runtime);
-    }
-    let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|part| part == ENGINE),
-        "{ENGINE} is required here, but lacks {obstacles:?}"
-    );
-    println!("{ENGINE}: skipped (no {obstacles:?}; see belljar doctor)");
-    None
+    build(Runtime::builder().secrets(secrets))
 }
 
 /// What a caller gets who asks for nothing, without the stock of warm cells: a test makes those it needs.

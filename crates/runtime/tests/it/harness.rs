@@ -2,7 +2,7 @@
 
 use belljar_runtime::{LogLevel, SandboxConfig, Secret, Verdict};
 
-use crate::support::{cache, config, data, run, runtime, sandbox_with};
+use crate::support::{build, config, data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn the_globals_of_the_reference_harness_are_there() {
@@ -141,7 +141,7 @@ async fn a_cell_gets_the_secrets_its_config_names_and_no_others() {
     }
     let values = [("MINE", "s3cret"), ("OTHER", "not yours")].map(|(n, v)| (n.to_owned(), Secret::new(v)));
     let runtime =
-        belljar_runtime::Runtime::builder().cache_dir(cache()).secrets(values.into()).build().unwrap();
+        build(belljar_runtime::Runtime::builder().secrets(values.into())).unwrap();
     let sandbox = sandbox_with(&runtime, SandboxConfig { secrets: vec!["MINE".into()], ..config() }).await;
     let result = run(&sandbox, "emit_result([os.environ['MINE'] == 's3cret', 'OTHER' in os.environ])").await;
     assert_eq!(data(&result), "[true,false]");

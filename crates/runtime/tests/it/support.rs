@@ -1,32 +1,16 @@
 //! What tests share: a runtime, and short ways to run a script.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use crate::engine::{build, cache};
 use belljar_runtime::{Blueprint, ExecutionResult, Runtime, Sandbox, SandboxConfig, ToolSource};
 
 /// Long enough for a loaded machine, short enough to name a hang.
 pub(crate) const HANG: Duration = Duration::from_secs(120);
 
-/// One cache for all tests: layers and interpreters are the same for all of them.
-pub(crate) fn cache() -> PathBuf {
-    std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
-}
-
 /// A runtime, or `None` with the reason printed where cells cannot be made.
 pub(crate) fn runtime() -> Option<Runtime> {
-    let runtime = Runtime::builder().cache_dir(cache()).build().expect("the machine can be looked at");
-    let obstacles = &runtime.capabilities().obstacles;
-    if obstacles.is_empty() {
-        return Some(runtime);
-    }
-    let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
-    assert!(
-        !required.split(',').any(|part| part == "native"),
-        "native is required here, but lacks {obstacles:?}"
-    );
-    println!("native: skipped (no {obstacles:?}; see belljar doctor)");
-    None
+    build(Runtime::builder())
 }
 
 /// Whether a limit is enforced by the kernel for whole process trees here; without it some verdicts are others.

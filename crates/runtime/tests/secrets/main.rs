@@ -6,6 +6,9 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "../common/engine.rs"]
+#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
+mod engine;
 #[path = "../it/support.rs"]
 #[expect(dead_code, reason = "shared with the other suites, which use more of it")]
 mod support;
@@ -26,7 +29,7 @@ const NAME: &str = "API_KEY";
 async fn granted(value: &str) -> Option<(Runtime, Sandbox)> {
     support::runtime()?;
     let secrets = BTreeMap::from([(NAME.to_owned(), Secret::new(value))]);
-    let runtime = Runtime::builder().cache_dir(support::cache()).secrets(secrets).build().unwrap();
+    let runtime = support::build(Runtime::builder().secrets(secrets)).unwrap();
     let config = SandboxConfig { secrets: vec![NAME.into()], ..support::config() };
     let sandbox = support::sandbox_with(&runtime, config).await;
     Some((runtime, sandbox))

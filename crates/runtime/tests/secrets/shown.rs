@@ -10,7 +10,7 @@ use belljar_runtime::{
 };
 use proptest::prelude::*;
 
-use crate::support::{cache, config, runtime};
+use crate::support::{build, cache, config, runtime};
 use crate::{NAME, assert_absent};
 
 /// Values that no text of ours holds by chance, with anything after the beginning.
@@ -69,7 +69,7 @@ async fn a_value_too_short_to_hide_is_refused_by_name() {
     }
     for (value, refused) in [("", false), ("7", true), ("abc", true), ("abcd", false)] {
         let secrets = BTreeMap::from([(NAME.to_owned(), Secret::new(value))]);
-        let runtime = Runtime::builder().cache_dir(cache()).secrets(secrets).build().unwrap();
+        let runtime = build(Runtime::builder().secrets(secrets)).unwrap();
         let made = runtime.sandbox(SandboxConfig { secrets: vec![NAME.into()], ..config() }).await;
         match made {
             Ok(_) => assert!(!refused, "{value:?} was granted"),

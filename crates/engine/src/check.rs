@@ -1,0 +1,57 @@
+//! What a blueprint asks for that an engine may be unable to give: the part that is the same for all of them.
+
+use std::collections::BTreeSet;
+
+use belljar_core::config::{Protection, SandboxConfig};
+
+use crate::EngineError;
+use crate::engine::{self, Blueprint, State};
+
+/// Refuses a config that insists on what is not in force.
+pub(crate) fn required(
+    engine: &'static str,
+    config: &SandboxConfig,
+    protections: &[engine::Protection],
+) -> Result<(), EngineError> {
+    for required in config.require.iter().flat_map(Protection::layers) {
+        let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
+        let found = protections.iter().find(|protection| protection.name == required.name());
+        let state = found.map_or(&unknown, |protection| &protection.state);
+        if !state.is_active() {
+            return Err(unenforceable(engine, format!("require = [\"{}\"]", required.name()), state));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses tools that have no name to be a file by, or share one.
+pub(crate) fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
+    let mut seen = BTreeSet::new();
+    for tool in &blueprint.tools {
+        let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();
+        let plain = !stem.is_empty()
+            && stem.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+            && !stem.starts_with('.');
+        let rule = match (plain, seen.insert(&tool.file_name)) {
+            (false, _) => "must be letters, digits, `_`, `-` or `.`, and end in .py",
+            (_, false) => "is used twice",
+            _ => continue,
+        };
+        return Err(EngineError::ToolName { name: tool.file_name.clone(), rule });
+    }
+    Ok(())
+}
+
+pub(crate) fn unenforceable(engine: &'static str, what: String, state: &State) -> EngineError {
+    let (reason, remedy) = why(state);
+    EngineError::Unenforceable { engine, what, reason, remedy }
+}
+
+pub(crate) fn why(state: &State) -> (String, String) {
+    match state {
+        State::Active { detail } => (detail.clone(), String::new()),
+        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
+            (reason.clone(), remedy.clone())
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A container's stdin, stdout and stderr over one connection.
+//!
+//! The daemon answers the attach request with `101` and from then on the connection is the container's. It is made before the container
+//! starts, so nothing it says can be missed; and the container's stdin ends when this connection does, which is how containers
+//! end with their host however that ends.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
+
+use super::DockerError;
+use super::address::Wire;
+use super::daemon::Daemon;
+use super::frames::Frames;
+
+/// How much of what a container says on stderr is kept: enough for a traceback.
+const LAST_WORDS: usize = 8 * 1024;
+const LONGEST_HEAD: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
+
+/// Attaches to a container that has not been started.
+pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<(Saying, Hearing), DockerError> {
+    let failed = |message: String| DockerError::Api { action: format!("attach to container {container}"), message };
+    let mut wire = daemon.address.dial().await.map_err(|error| failed(error.to_string()))?;
+    let request = format!(
+        "POST /v{}/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\nHost: docker\r\n\
+         Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n",
+        daemon.facts.api_version
+    );
+    wire.write_all(request.as_bytes()).await.map_err(|error| failed(error.to_string()))?;
+    let rest = read_head(&mut wire).await.map_err(|error| failed(error.to_string()))?;
+    let (hearing, saying) = tokio::io::split(wire);
+    let mut hearing = Hearing {
+        wire: hearing,
+        landing: vec![0; READ_SIZE].into(),
+        frames: Frames::default(),
+        stdout: BytesMut::new(),
+        stderr: BytesMut::new(),
+    };
+    hearing.take(&rest).map_err(|error| failed(error.to_string()))?;
+    Ok((Saying { wire: saying }, hearing))
+}
+
+/// Reads the daemon's answer; what came after it, if anything.
+async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let end = loop {
+        if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if head.len() > LONGEST_HEAD {
+            return Err(io::Error::other("its answer has no end"));
+        }
+        if wire.read_buf(&mut head).await? == 0 {
+            return Err(io::Error::other("it closed the connection"));
+        }
+    };
+    let rest = head.split_off(end);
+    let text = String::from_utf8_lossy(&head);
+    let status = text.split(' ').nth(1).unwrap_or_default();
+    // Docker before 1.12 and some proxies in front of it say 200 and switch all the same.
+    if matches!(status, "101" | "200") {
+        return Ok(rest);
+    }
+    let mut body = rest;
+    let _ = wire.take(LONGEST_HEAD as u64).read_to_end(&mut body).await;
+    let body = String::from_utf8_lossy(&body);
+    let words = body.split("\"message\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    Err(io::Error::other(format!("status {status}: {}", words.unwrap_or_else(|| body.trim()))))
+}
+
+/// The way in.
+pub(super) struct Saying {
+    wire: WriteHalf<Box<dyn Wire>>,
+}
+
+impl Saying {
+    pub(super) async fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.wire.write_all(bytes).await?;
+        self.wire.flush().await
+    }
+}
+
+/// The way out.
+pub(super) struct Hearing {
+    wire: ReadHalf<Box<dyn Wire>>,
+    landing: Box<[u8]>,
+    frames: Frames,
+    stdout: BytesMut,
+    stderr: BytesMut,
+}
+
+/// Why nothing more is heard.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Deaf {
+    #[error("its stream ended")]
+    Ended,
+    #[error("its stream ended in the middle of a frame")]
+    Torn,
+    #[error("its stream cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("its stream cannot be understood: {0}")]
+    Garbled(String),
+}
+
+impl Hearing {
+    /// Waits until there is more of what it says on stdout, or the end.
+    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deaf>> {
+        let had = self.stdout.len();
+        while self.stdout.len() == had {
+            let mut read = ReadBuf::new(&mut self.landing);
+            ready!(Pin::new(&mut self.wire).poll_read(cx, &mut read))?;
+            let count = read.filled().len();
+            if count == 0 {
+                let whole = self.frames.is_between_frames();
+                return Poll::Ready(Err(if whole { Deaf::Ended } else { Deaf::Torn }));
+            }
+            let landing = std::mem::take(&mut self.landing);
+            let taken = self.take(&landing[..count]);
+            self.landing = landing;
+            taken?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// What it said on stdout and nobody took yet.
+    pub(super) fn stdout(&mut self) -> &mut BytesMut {
+        &mut self.stdout
+    }
+
+    fn take(&mut self, read: &[u8]) -> Result<(), Deaf> {
+        self.frames
+            .take(read, &mut self.stdout, &mut self.stderr)
+            .map_err(|error| Deaf::Garbled(error.to_string()))?;
+        if self.stderr.len() > LAST_WORDS {
+            let _ = self.stderr.split_to(self.stderr.len() - LAST_WORDS);
+        }
+        Ok(())
+    }
+
+    /// What the container said on stderr last, by lines.
+    pub(super) fn last_words(&self) -> Vec<String> {
+        const LINES: usize = 20;
+        let text = String::from_utf8_lossy(&self.stderr);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].iter().map(|line| (*line).to_owned()).collect()
+    }
+}

@@ -1,0 +1,147 @@
+//! How a container of ours is set up: what it may use, see and do, whatever its image says.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use belljar_core::config::{HostPathMap, SandboxConfig};
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountBindOptions,
+    MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
+};
+
+use super::DockerError;
+
+const MIB: i64 = 1 << 20;
+/// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either.
+const SUPERVISOR_BYTES: i64 = 16 * MIB;
+/// Where the proxy's socket shows up in containers that have a way out.
+pub(super) const WAY_OUT: &str = "/run/belljar-way-out";
+/// Who a guest is.
+const USER: &str = "1000:1000";
+
+/// One container before it is made.
+pub(super) struct ContainerPlan<'a> {
+    pub(super) config: &'a SandboxConfig,
+    pub(super) image: &'a str,
+    pub(super) env: &'a [String],
+    pub(super) labels: HashMap<String, String>,
+    pub(super) paths: &'a HostPathMap,
+    /// The volume with the proxy's socket.
+    pub(super) way_out: Option<&'a str>,
+    /// Whether it needs a place for an authority to believe.
+    pub(super) trusts: bool,
+}
+
+impl ContainerPlan<'_> {
+    pub(super) fn body(&self) -> ContainerCreateBody {
+        ContainerCreateBody {
+            image: Some(self.image.to_owned()),
+            hostname: Some("belljar".into()),
+            user: Some(USER.into()),
+            env: Some(self.env.to_vec()),
+            labels: Some(self.labels.clone()),
+            working_dir: Some("/workspace".into()),
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            open_stdin: Some(true),
+            // Its stdin ends with our connection, and it ends with its stdin: nothing outlives a host that was killed.
+            stdin_once: Some(true),
+            tty: Some(false),
+            host_config: Some(self.host_config()),
+            ..Default::default()
+        }
+    }
+
+    fn host_config(&self) -> HostConfig {
+        let limits = &self.config.resource_limits;
+        let bytes = |mebibytes: u64| i64::try_from(mebibytes).unwrap_or(i64::MAX / MIB).saturating_mul(MIB);
+        let ulimit = |name: &str, most: i64| ResourcesUlimits {
+            name: Some(name.to_owned()),
+            soft: Some(most),
+            hard: Some(most),
+        };
+        HostConfig {
+            readonly_rootfs: Some(true),
+            cap_drop: Some(vec!["ALL".into()]),
+            // The daemon's own seccomp profile stays on; the supervisor adds ours to it.
+            security_opt: Some(vec!["no-new-privileges".into()]),
+            privileged: Some(false),
+            network_mode: Some("none".into()),
+            ipc_mode: Some("private".into()),
+            cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+            memory: Some(bytes(limits.memory_mb) + SUPERVISOR_BYTES),
+            memory_swap: Some(match u64::try_from(limits.memory_swap_mb) {
+                Ok(mebibytes) => bytes(mebibytes) + SUPERVISOR_BYTES,
+                Err(_) => -1,
+            }),
+            nano_cpus: Some((limits.cpu_quota * 1e9).round() as i64),
+            // One more: the supervisor.
+            pids_limit: Some(i64::from(limits.pids_limit) + 1),
+            ulimits: Some(vec![ulimit("nofile", i64::from(limits.open_files)), ulimit("core", 0)]),
+            tmpfs: Some(self.scratch()),
+            shm_size: Some(bytes(self.config.scratch_size_mb)),
+            mounts: Some(self.mounts()),
+            init: Some(false),
+            // What scripts print is for whoever asked for it, not for a file on the daemon's disk.
+            log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+            auto_remove: Some(true),
+            ..Default::default()
+        }
+    }
+
+    fn scratch(&self) -> HashMap<String, String> {
+        let megabytes = self.config.scratch_size_mb;
+        // Room for many small files without letting them take much unaccounted memory.
+        let inodes = (megabytes * 256).clamp(4096, 1 << 20);
+        let room = format!("rw,exec,nosuid,nodev,size={megabytes}m,nr_inodes={inodes},mode=1777");
+        let mut scratch = HashMap::from([("/workspace".to_owned(), room.clone()), ("/tmp".to_owned(), room)]);
+        if self.trusts {
+            scratch.insert("/run/belljar".into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
+        }
+        scratch
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let resources = self.config.resources.iter().map(|resource| Mount {
+            typ: Some(MountType::BIND),
+            source: Some(resource.mount_source(self.paths).display().to_string()),
+            target: Some(resource.container_path.clone()),
+            read_only: Some(resource.read_only),
+            bind_options: Some(MountBindOptions {
+                propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+                ..Default::default()
+            }),
+            ..Default::default()
+        });
+        let way_out = self.way_out.map(|volume| Mount {
+            typ: Some(MountType::VOLUME),
+            source: Some(volume.to_owned()),
+            target: Some(WAY_OUT.into()),
+            read_only: Some(true),
+            ..Default::default()
+        });
+        resources.chain(way_out).collect()
+    }
+
+    /// What a daemon's refusal to make or start it means, as far as it is about a file.
+    pub(super) fn explain(&self, error: DockerError) -> DockerError {
+        let DockerError::Api { message, .. } = &error else { return error };
+        let about_a_mount = message.contains("bind source path does not exist")
+            || message.contains("invalid mount config")
+            || message.contains("no such file or directory");
+        let meant = self.config.resources.iter().find(|resource| {
+            let mounted = resource.mount_source(self.paths);
+            about_a_mount && message.contains(&*mounted.to_string_lossy())
+        });
+        match meant {
+            Some(resource) => DockerError::Resource {
+                host_path: resource.host_path.clone(),
+                mounted: PathBuf::from(&*resource.mount_source(self.paths)),
+                container_path: resource.container_path.clone(),
+                message: message.clone(),
+            },
+            None => error,
+        }
+    }
+}

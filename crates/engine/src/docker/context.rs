@@ -1,0 +1,270 @@
+//! What an image is made of, and the name that follows from it.
+
+use std::fmt::Write as _;
+use std::io;
+
+use belljar_core::config::SandboxConfig;
+use belljar_jail::{SeccompError, guest_filters};
+use sha2::{Digest, Sha256};
+
+use crate::engine::Blueprint;
+use crate::guest::{HARNESS, SUPERVISOR};
+
+/// Which interpreter, when a config does not say.
+const PYTHON: &str = "3.11";
+const PREPARE: &str = include_str!("prepare.py");
+
+/// One image, before it is built.
+#[derive(Debug)]
+pub(super) struct ImagePlan {
+    /// Name and checksum.
+    pub(super) tag: String,
+    pub(super) checksum: String,
+    dockerfile: String,
+    files: Vec<(String, Vec<u8>)>,
+}
+
+/// What to build on.
+pub(super) fn base_image(config: &SandboxConfig) -> String {
+    match (&config.base_image, config.python_version) {
+        (Some(image), _) => image.clone(),
+        (None, Some(version)) => format!("python:{version}-slim"),
+        (None, None) => format!("python:{PYTHON}-slim"),
+    }
+}
+
+impl ImagePlan {
+    /// The image of a blueprint on a base that the daemon knows under `base_id`, whatever it is called today. `installer` are files for
+    /// the installer alone: they are in no layer of the image, and not in its name.
+    pub(super) fn new(
+        blueprint: &Blueprint,
+        base_id: &str,
+        installer: &InstallerFiles,
+    ) -> Result<Self, SeccompError> {
+        let config = &blueprint.config;
+        let settings = serde_json::json!({
+            "preload": config.preload,
+            "dependencies": config.dependencies,
+            "python": config.python_version.map(|version| version.to_string()),
+        });
+        let mut files = vec![
+            ("belljar/harness.py".to_owned(), HARNESS.into()),
+            ("belljar/supervisor.py".to_owned(), SUPERVISOR.into()),
+            ("belljar/prepare.py".to_owned(), PREPARE.into()),
+            ("belljar/template.json".to_owned(), settings.to_string().into_bytes()),
+            ("belljar/filters".to_owned(), with_lengths(&guest_filters()?)),
+        ];
+        for tool in &blueprint.tools {
+            files.push((format!("tools/{}", tool.file_name), tool.source.clone().into_bytes()));
+        }
+        if !config.dependencies.is_empty() {
+            files.push(("requirements.txt".to_owned(), (config.dependencies.join("\n") + "\n").into_bytes()));
+        }
+        let base = base_image(config);
+        let dockerfile = dockerfile(config, &base, !blueprint.tools.is_empty());
+        let checksum = checksum(&dockerfile, base_id, &files);
+        files.extend(installer.files.iter().cloned());
+        Ok(Self {
+            tag: format!("belljar/{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
+            checksum,
+            dockerfile,
+            files,
+        })
+    }
+
+    /// The build context.
+    pub(super) fn archive(&self) -> io::Result<Vec<u8>> {
+        let mut archive = tar::Builder::new(Vec::new());
+        append(&mut archive, "Dockerfile", self.dockerfile.as_bytes(), 0o644)?;
+        // Directories that an instruction copies must be there even if they are empty.
+        append(&mut archive, "installer/.keep", b"", 0o644)?;
+        for (path, contents) in &self.files {
+            append(&mut archive, path, contents, 0o644)?;
+        }
+        archive.into_inner()
+    }
+}
+
+/// Adds one file, the same on every machine and every day.
+pub(super) fn append(
+    archive: &mut tar::Builder<Vec<u8>>,
+    path: &str,
+    contents: &[u8],
+    mode: u32,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(contents.len() as u64);
+    header.set_mode(mode);
+    header.set_mtime(0);
+    archive.append_data(&mut header, path, contents)
+}
+
+/// Where packages come from, as far as this host's settings say so.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InstallerFiles {
+    files: Vec<(String, Vec<u8>)>,
+}
+
+impl InstallerFiles {
+    /// From `PIP_*` variables and the certificates they name. What pip is told here goes into a file that only the installing stage
+    /// sees, because addresses of indexes hold passwords and a build's arguments stay in the image's history.
+    pub(super) fn new(variables: &[(String, String)]) -> Self {
+        const PASSED: [&str; 7] = [
+            "PIP_INDEX_URL",
+            "PIP_EXTRA_INDEX_URL",
+            "PIP_TRUSTED_HOST",
+            "PIP_NO_INDEX",
+            "PIP_DEFAULT_TIMEOUT",
+            "PIP_RETRIES",
+            "PIP_PROXY",
+        ];
+        let mut settings = String::from("[global]\n");
+        for name in PASSED {
+            if let Some((_, value)) = variables.iter().rev().find(|(own, _)| own == name) {
+                let option = name.trim_start_matches("PIP_").to_ascii_lowercase().replace('_', "-");
+                let _ = writeln!(settings, "{option} = {}", value.replace('\n', " "));
+            }
+        }
+        let certificates = ["PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"].iter().find_map(|name| {
+            let (_, path) = variables.iter().rev().find(|(own, _)| own == name)?;
+            std::fs::read(path).ok()
+        });
+        let mut files = Vec::new();
+        if let Some(certificates) = certificates {
+            let _ = writeln!(settings, "cert = /installer/authorities.pem");
+            files.push(("installer/authorities.pem".to_owned(), certificates));
+        }
+        files.push(("installer/pip.conf".to_owned(), settings.into_bytes()));
+        Self { files }
+    }
+}
+
+fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
+    let mut text = String::new();
+    if !config.dependencies.is_empty() {
+        let wheels = if config.allow_source_builds { "" } else { " --only-binary :all:" };
+        let _ = writeln!(
+            text,
+            "FROM {base} AS packages\n\
+             USER root\n\
+             COPY belljar/prepare.py /opt/belljar/prepare.py\n\
+             RUN [\"python3\", \"/opt/belljar/prepare.py\", \"stage\"]\n\
+             COPY installer /installer\n\
+             COPY requirements.txt /requirements.txt\n\
+             USER 1000:1000\n\
+             ENV HOME=/tmp PIP_CONFIG_FILE=/installer/pip.conf PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1\n\
+             RUN python3 -m pip install{wheels} --no-input --no-compile --target /opt/pydeps -r /requirements.txt\n"
+        );
+    }
+    let _ = writeln!(text, "FROM {base}\nUSER root");
+    if !config.dependencies.is_empty() {
+        let _ = writeln!(text, "COPY --from=packages --chown=0:0 /opt/pydeps /opt/pydeps");
+    }
+    let _ = writeln!(text, "COPY belljar /opt/belljar");
+    if has_tools {
+        let _ = writeln!(text, "COPY tools /tools");
+    }
+    let _ = write!(
+        text,
+        "RUN [\"python3\", \"/opt/belljar/prepare.py\", \"image\"]\n\
+         WORKDIR /workspace\n\
+         USER 1000:1000\n\
+         ENTRYPOINT [\"python3\", \"-I\", \"-S\", \"-B\", \"/opt/belljar/supervisor.py\"]\n\
+         CMD []\n"
+    );
+    text
+}
+
+fn with_lengths(filters: &[Vec<u8>]) -> Vec<u8> {
+    let length = |filter: &Vec<u8>| u32::try_from(filter.len()).expect("a filter is a few KiB").to_le_bytes();
+    filters.iter().flat_map(|filter| length(filter).into_iter().chain(filter.iter().copied())).collect()
+}
+
+fn checksum(dockerfile: &str, base_id: &str, files: &[(String, Vec<u8>)]) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    add(b"belljar-image-1");
+    add(dockerfile.as_bytes());
+    add(base_id.as_bytes());
+    for (path, contents) in files {
+        add(path.as_bytes());
+        add(contents);
+    }
+    hex(&hash.finalize())
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ToolSource;
+
+    fn blueprint() -> Blueprint {
+        let tools = vec![ToolSource { file_name: "a.py".into(), source: "def a(): pass\n".into() }];
+        let config = SandboxConfig { dependencies: vec!["six".into()], ..SandboxConfig::default() };
+        Blueprint { config, tools }
+    }
+
+    fn tag(blueprint: &Blueprint, base: &str) -> String {
+        ImagePlan::new(blueprint, base, &InstallerFiles::default()).unwrap().tag
+    }
+
+    /// Makes a blueprint another one.
+    type Change = fn(&mut Blueprint);
+
+    #[test]
+    fn everything_that_goes_in_is_in_the_tag() {
+        let usual = tag(&blueprint(), "sha256:1");
+        assert_eq!(usual, tag(&blueprint(), "sha256:1"));
+        assert_ne!(usual, tag(&blueprint(), "sha256:2"), "the base behind the same name");
+        let changes: [Change; 7] = [
+            |b| b.config.python_version = Some("3.12".parse().unwrap()),
+            |b| b.config.base_image = Some("other:1".into()),
+            |b| b.config.dependencies.push("attrs".into()),
+            |b| b.config.allow_source_builds = true,
+            |b| b.config.preload = Some(vec!["json".into()]),
+            |b| b.tools[0].source.push('\n'),
+            |b| b.tools[0].file_name = "b.py".into(),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let mut other = blueprint();
+            change(&mut other);
+            assert_ne!(usual, tag(&other, "sha256:1"), "change {index}");
+        }
+    }
+
+    #[test]
+    fn what_containers_are_given_at_start_is_not_in_the_tag() {
+        let usual = tag(&blueprint(), "sha256:1");
+        let mut other = blueprint();
+        other.config.env.insert("A".into(), "b".into());
+        other.config.resource_limits.memory_mb = 512;
+        assert_eq!(usual, tag(&other, "sha256:1"));
+    }
+
+    #[test]
+    fn settings_of_the_installer_are_in_no_layer_of_the_image() {
+        let variables = [("PIP_INDEX_URL".to_owned(), "https://me:password@index/simple".to_owned())];
+        let plan = ImagePlan::new(&blueprint(), "x", &InstallerFiles::new(&variables)).unwrap();
+        assert!(!plan.dockerfile.contains("password"));
+        let last_stage = plan.dockerfile.rsplit("FROM").next().unwrap();
+        assert!(!last_stage.contains("installer"), "{last_stage}");
+        let (_, settings) = plan.files.iter().find(|(path, _)| path == "installer/pip.conf").unwrap();
+        assert!(String::from_utf8_lossy(settings).contains("index-url = https://me:password@index/simple"));
+    }
+
+    #[test]
+    fn the_same_plan_is_the_same_archive() {
+        let plan = || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).unwrap().archive().unwrap();
+        assert_eq!(plan(), plan());
+    }
+}

@@ -1,0 +1,207 @@
+//! The engine itself: what the daemon allows, and how a blueprint is made ready.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use belljar_core::Secret;
+use belljar_core::config::HostPathMap;
+
+use super::DockerError;
+use super::address::{Address, Surroundings};
+use super::build::{self, BuildSettings};
+use super::cell::Living;
+use super::context::{InstallerFiles, hex};
+use super::daemon::Daemon;
+use super::labels::Controller;
+use super::protections::protections;
+use super::remover::Remover;
+use super::sidecar::{Sidecar, SidecarSettings};
+use super::template::DockerTemplate;
+use crate::builder::Progress;
+use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
+use crate::{EngineError, check};
+
+/// How the engine is set up. The defaults are those of Docker's own client.
+#[derive(Debug, Clone)]
+pub struct DockerOptions {
+    /// The daemon's address; `DOCKER_HOST`, or the usual sockets, when absent.
+    pub address: Option<String>,
+    /// What paths here are called on the daemon's host, where this program runs in a container itself.
+    pub host_path_map: HostPathMap,
+    /// How often a container is used before another takes its place.
+    pub max_uses: u32,
+    /// How long a container may take to be ready.
+    pub ready_within: Duration,
+    /// The network that installers of dependencies use while an image is built.
+    pub build_network: Option<String>,
+    /// The network on which proxies reach the hosts that configs allow; the daemon's `bridge` when absent.
+    pub egress_network: Option<String>,
+    /// Variables for the installer of dependencies besides this process's own: indexes, certificates.
+    pub installer_env: Vec<(String, String)>,
+    /// Values of the secrets that the proxy sets on the way out.
+    pub secrets: BTreeMap<String, Secret>,
+    /// Names the proxy knows without asking anybody, beside its resolver.
+    pub known_hosts: BTreeMap<String, std::net::IpAddr>,
+    /// By whom hosts are believed whose TLS is opened, as PEM; what this machine believes when absent.
+    pub roots_pem: Option<String>,
+}
+
+impl Default for DockerOptions {
+    fn default() -> Self {
+        Self {
+            address: None,
+            host_path_map: HostPathMap::default(),
+            max_uses: 50,
+            ready_within: Duration::from_secs(30),
+            build_network: None,
+            egress_network: None,
+            installer_env: Vec::new(),
+            secrets: BTreeMap::new(),
+            known_hosts: BTreeMap::new(),
+            roots_pem: None,
+        }
+    }
+}
+
+/// Makes cells out of containers.
+pub struct DockerEngine {
+    options: DockerOptions,
+    daemon: Daemon,
+    capabilities: Capabilities,
+    controller: Controller,
+    remover: Remover,
+}
+
+impl DockerEngine {
+    /// Connects to the daemon. Within a tokio runtime, which must outlive the engine.
+    pub async fn connect(options: DockerOptions) -> Result<Self, EngineError> {
+        let address = Address::find(options.address.as_deref(), &Surroundings::of_this_process())?;
+        let daemon = Daemon::connect(address).await?;
+        let capabilities = Capabilities {
+            protections: protections(&daemon.facts),
+            egress_policy: true,
+            obstacles: Vec::new(),
+        };
+        let mut id = [0u8; 16];
+        rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| EngineError::Io { action: "name this program", source: error.into() })?;
+        let controller = Controller::new(hex(&id));
+        let remover = Remover::new(daemon.clone());
+        Ok(Self { options, daemon, capabilities, controller, remover })
+    }
+
+    /// Which daemon this is: product, version, where.
+    pub fn describe(&self) -> String {
+        let facts = &self.daemon.facts;
+        format!(
+            "{} at {} (API {}, {}, {}, cgroup v{})",
+            facts.product,
+            self.daemon.address,
+            facts.api_version,
+            facts.architecture,
+            facts.storage_driver,
+            facts.cgroup_version
+        )
+    }
+
+    /// Makes the image of a blueprint and nothing else; its name, and whether it had to be built.
+    pub async fn build(
+        &self,
+        blueprint: &Blueprint,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<(String, bool), EngineError> {
+        self.check(blueprint)?;
+        let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
+        Ok((image.tag, image.built))
+    }
+
+    fn build_settings(&self) -> BuildSettings {
+        let mut variables: Vec<(String, String)> = std::env::vars().collect();
+        variables.extend(self.options.installer_env.iter().cloned());
+        BuildSettings {
+            installer: InstallerFiles::new(&variables),
+            network: self.options.build_network.clone(),
+        }
+    }
+
+    fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
+        let config = &blueprint.config;
+        config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+        check::required("docker", config, &self.capabilities.protections)?;
+        check::tool_names(blueprint)
+    }
+
+    async fn make_ready(
+        &self,
+        blueprint: &Blueprint,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Arc<dyn Template>, EngineError> {
+        self.check(blueprint)?;
+        let config = &blueprint.config;
+        let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
+        let sidecar = if config.network_policy.is_isolated() {
+            None
+        } else {
+            let settings = SidecarSettings {
+                daemon: &self.daemon,
+                controller: &self.controller,
+                remover: &self.remover,
+                config,
+                options: &self.options,
+            };
+            Some(Sidecar::start(settings, progress).await?)
+        };
+        let mut template = DockerTemplate {
+            blueprint: blueprint.clone(),
+            image: image.tag.clone(),
+            report: TemplateReport::default(),
+            daemon: self.daemon.clone(),
+            controller: self.controller.clone(),
+            paths: self.options.host_path_map.clone(),
+            uses: self.options.max_uses.max(1),
+            ready_within: self.options.ready_within,
+            sidecar,
+            living: Living::default(),
+            first: Mutex::default(),
+            remover: self.remover.clone(),
+        };
+        let (first, ready) = template.make().await?;
+        template.report = TemplateReport {
+            python: ready.python,
+            python_path: format!("python3 in {}", image.tag),
+            tools: ready.tools,
+            warnings: ready.warnings,
+        };
+        template.first = Mutex::new(Some(first));
+        Ok(Arc::new(template))
+    }
+}
+
+impl Engine for DockerEngine {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        blueprint: &'a Blueprint,
+        progress: &'a mut (dyn FnMut(Progress) + Send),
+    ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
+        Box::pin(self.make_ready(blueprint, progress))
+    }
+
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.remover.settle())
+    }
+}
+
+impl From<DockerError> for EngineError {
+    fn from(error: DockerError) -> Self {
+        Self::Docker(Box::new(error))
+    }
+}

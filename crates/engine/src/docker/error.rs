@@ -1,0 +1,156 @@
+//! What can go wrong between us and a container daemon.
+
+use std::path::PathBuf;
+
+/// A failure of the Docker engine. Each says what to do, as far as anything can be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DockerError {
+    /// `DOCKER_HOST`, or what was given in its place, is no address.
+    #[error("the daemon's address `{text}` cannot be used: {rule}")]
+    Address {
+        /// The address.
+        text: String,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A file for encrypted connections is missing or broken.
+    #[error(
+        "{} cannot be used for the daemon's connection: {reason}. Set DOCKER_CERT_PATH to a directory with ca.pem, cert.pem and key.pem",
+        .path.display()
+    )]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nobody answers.
+    #[error("no container daemon answers at {address}: {reason}. {remedy}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// Why.
+        reason: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The daemon said no.
+    #[error("the daemon could not {action}: {message}")]
+    Api {
+        /// What was asked.
+        action: String,
+        /// Its answer.
+        message: String,
+    },
+    /// The base image is not there and cannot be had.
+    #[error(
+        "the base image `{image}` is not on the daemon and could not be pulled: {reason}. Pull or build it, or set base_image in the config"
+    )]
+    BaseImage {
+        /// The image.
+        image: String,
+        /// Why.
+        reason: String,
+    },
+    /// An image could not be built.
+    #[error("image {image} could not be built: {step} failed: {reason}{}", last_lines(.log))]
+    Build {
+        /// The image.
+        image: String,
+        /// The instruction that failed.
+        step: String,
+        /// The daemon's word.
+        reason: String,
+        /// The last lines of its output.
+        log: Vec<String>,
+    },
+    /// A container did not come up.
+    #[error("container {container} of image {image} is not ready: {reason}{}", last_lines(.log))]
+    NotReady {
+        /// Its short id.
+        container: String,
+        /// Its image.
+        image: String,
+        /// Why.
+        reason: String,
+        /// What it said on stderr.
+        log: Vec<String>,
+    },
+    /// A file resource is not where the daemon looks for it.
+    #[error(
+        "file resource {container_path}: the daemon does not find {} on its own host: {message}. {}",
+        .mounted.display(), moved(.host_path, .mounted)
+    )]
+    Resource {
+        /// As configured.
+        host_path: PathBuf,
+        /// As asked of the daemon.
+        mounted: PathBuf,
+        /// Where it would show up.
+        container_path: String,
+        /// The daemon's word.
+        message: String,
+    },
+    /// The proxy beside the containers failed.
+    #[error("the egress proxy of sandbox `{name}` cannot serve: {reason}{}", last_lines(.log))]
+    Sidecar {
+        /// The sandbox.
+        name: String,
+        /// Why.
+        reason: String,
+        /// What it said on stderr.
+        log: Vec<String>,
+    },
+}
+
+fn last_lines(log: &[String]) -> String {
+    match log {
+        [] => String::new(),
+        lines => format!("\n  | {}", lines.join("\n  | ")),
+    }
+}
+
+fn moved(host_path: &std::path::Path, mounted: &std::path::Path) -> String {
+    if host_path == mounted {
+        "If this program itself runs in a container, say what the path is called on the daemon's host: host_path_map or docker_host_path"
+            .to_owned()
+    } else {
+        format!("It stands for {} here; check host_path_map and docker_host_path", host_path.display())
+    }
+}
+
+impl DockerError {
+    /// Whether another config or another address would help.
+    pub fn is_the_callers(&self) -> bool {
+        matches!(
+            self,
+            Self::Address { .. }
+                | Self::Certificate { .. }
+                | Self::BaseImage { .. }
+                | Self::Build { .. }
+                | Self::Resource { .. }
+        )
+    }
+
+    pub(super) fn api(action: impl Into<String>) -> impl FnOnce(bollard::errors::Error) -> Self {
+        let action = action.into();
+        move |error| Self::Api { action, message: message_of(&error) }
+    }
+}
+
+/// The daemon's own words where there are any.
+pub(super) fn message_of(error: &bollard::errors::Error) -> String {
+    use bollard::errors::Error;
+    match error {
+        Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),
+        Error::DockerStreamError { error } => error.trim().to_owned(),
+        Error::RequestTimeoutError => "it did not answer in time".to_owned(),
+        Error::HyperResponseError { err } => format!("the connection broke: {err}"),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
+    matches!(error, bollard::errors::Error::DockerResponseServerError { status_code: 404, .. })
+}

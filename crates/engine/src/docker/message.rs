@@ -1,0 +1,245 @@
+//! What a container's supervisor says, and what it is told.
+//!
+//! A message is a line of JSON; some are followed by raw bytes, as many as they say. Only the supervisor holds the container's own stdout,
+//! so nothing here was written by a script except the bytes inside an `output`.
+
+use bytes::{Buf, BytesMut};
+use serde::Deserialize;
+
+use super::container::WAY_OUT;
+use crate::engine::{Burst, CellUsage};
+use crate::guest::PROXY_PORT;
+
+/// What the supervisor says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Message {
+    Ready(Ready),
+    NotReady { reason: String },
+    Output { burst: Burst, counted: Counted },
+    Usage(Counted),
+    /// The guest lives, but has closed everything it could speak through.
+    Closed,
+    Ended { status: i32, counted: Counted },
+    ResetDone(Counted),
+    ResetFailed { reason: String },
+}
+
+/// What there is to know about a container that came up.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Ready {
+    pub(super) protocol: u32,
+    pub(super) python: String,
+    pub(super) tools: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What the kernel had counted when the message was written; absent where nobody looked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) usage: Option<CellUsage>,
+    pub(super) scratch_is_full: Option<bool>,
+}
+
+/// What came is no such message: the container is not ours any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Garbled {
+    #[error("a message is no JSON: {0}")]
+    NotJson(String),
+    #[error("a message is longer than {LONGEST_LINE} bytes")]
+    TooLong,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Ready(Ready),
+    NotReady {
+        reason: String,
+    },
+    Output {
+        channel: usize,
+        stdout: usize,
+        stderr: usize,
+        usage: Option<Usage>,
+        scratch_is_full: Option<bool>,
+    },
+    Usage {
+        usage: Usage,
+    },
+    Closed,
+    Ended {
+        status: i32,
+        usage: Usage,
+        scratch_is_full: Option<bool>,
+    },
+    ResetDone {
+        usage: Usage,
+    },
+    ResetFailed {
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    cpu_micros: Option<u64>,
+    peak_memory_bytes: Option<u64>,
+    oom_kills: u64,
+    forks_refused: u64,
+}
+
+impl From<Usage> for CellUsage {
+    fn from(usage: Usage) -> Self {
+        let Usage { cpu_micros, peak_memory_bytes, oom_kills, forks_refused } = usage;
+        Self { cpu_micros, peak_memory_bytes, oom_kills, forks_refused }
+    }
+}
+
+/// A `ready` with many warnings is the longest; output is not in the line.
+const LONGEST_LINE: usize = 4 << 20;
+/// As much as the supervisor puts into one message, and then some.
+const LONGEST_OUTPUT: usize = 16 << 20;
+
+/// Takes messages out of a stream, however it is cut.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    /// Up to where the buffer is known to hold no newline.
+    scanned: usize,
+    /// An `output` whose bytes are not all there.
+    expected: Option<(usize, usize, usize, Counted)>,
+}
+
+impl Messages {
+    /// The next whole message at the front of a buffer, which must be the same one each time.
+    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Message>, Garbled> {
+        loop {
+            if let Some((channel, stdout, stderr, counted)) = self.expected {
+                if buffer.len() < channel + stdout + stderr {
+                    return Ok(None);
+                }
+                self.expected = None;
+                let burst = Burst {
+                    channel: buffer.split_to(channel).freeze(),
+                    stdout: buffer.split_to(stdout).freeze(),
+                    stderr: buffer.split_to(stderr).freeze(),
+                };
+                return Ok(Some(Message::Output { burst, counted }));
+            }
+            let Some(found) = buffer[self.scanned..].iter().position(|byte| *byte == b'\n') else {
+                self.scanned = buffer.len();
+                return if self.scanned > LONGEST_LINE { Err(Garbled::TooLong) } else { Ok(None) };
+            };
+            let line = buffer.split_to(self.scanned + found);
+            buffer.advance(1);
+            self.scanned = 0;
+            let parsed = serde_json::from_slice(&line).map_err(|error| Garbled::NotJson(error.to_string()))?;
+            if let Some(message) = self.understand(parsed)? {
+                return Ok(Some(message));
+            }
+        }
+    }
+
+    fn understand(&mut self, line: Line) -> Result<Option<Message>, Garbled> {
+        let counted = |usage: Option<Usage>, scratch_is_full| Counted {
+            usage: usage.map(CellUsage::from),
+            scratch_is_full,
+        };
+        Ok(Some(match line {
+            Line::Ready(ready) => Message::Ready(ready),
+            Line::NotReady { reason } => Message::NotReady { reason },
+            Line::Output { channel, stdout, stderr, usage, scratch_is_full } => {
+                if channel.saturating_add(stdout).saturating_add(stderr) > LONGEST_OUTPUT {
+                    return Err(Garbled::TooLong);
+                }
+                self.expected = Some((channel, stdout, stderr, counted(usage, scratch_is_full)));
+                return Ok(None);
+            }
+            Line::Usage { usage } => Message::Usage(counted(Some(usage), None)),
+            Line::Closed => Message::Closed,
+            Line::Ended { status, usage, scratch_is_full } => {
+                Message::Ended { status, counted: counted(Some(usage), scratch_is_full) }
+            }
+            Line::ResetDone { usage } => Message::ResetDone(counted(Some(usage), None)),
+            Line::ResetFailed { reason } => Message::ResetFailed { reason },
+        }))
+    }
+}
+
+/// The line in front of bytes for the guest.
+pub(super) fn input(size: usize) -> String {
+    format!("{{\"type\":\"input\",\"size\":{size}}}\n")
+}
+
+/// Tells of a new proxy to bring a listener to.
+pub(super) fn way_out(token: &str, authority: Option<&str>) -> String {
+    let mut line = way_out_settings(token);
+    line["authority"] = authority.into();
+    line["type"] = "way_out".into();
+    format!("{line}\n")
+}
+
+/// What the supervisor must know to bring its listener to the proxy.
+pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
+    serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/proxy.sock"), "token": token })
+}
+
+/// Asks for a guest as good as new.
+pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn messages(stream: &[u8], cut: usize) -> Vec<Message> {
+        let (mut messages, mut buffer, mut found) = (Messages::default(), BytesMut::new(), Vec::new());
+        for piece in stream.chunks(cut.max(1)) {
+            buffer.extend_from_slice(piece);
+            while let Some(message) = messages.next(&mut buffer).unwrap() {
+                found.push(message);
+            }
+        }
+        found
+    }
+
+    fn first(stream: &[u8]) -> Result<Option<Message>, Garbled> {
+        Messages::default().next(&mut BytesMut::from(stream))
+    }
+
+    const USAGE: &str = r#"{"cpu_micros":5,"peak_memory_bytes":null,"oom_kills":1,"forks_refused":0}"#;
+
+    #[test]
+    fn messages_and_the_bytes_behind_them_come_apart_at_every_cut() {
+        let stream = format!(
+            "{{\"type\":\"output\",\"channel\":3,\"stdout\":2,\"stderr\":0,\"usage\":{USAGE}}}\n\n{{}}o\n{{\"type\":\"closed\"}}\n\
+             {{\"type\":\"ended\",\"status\":9,\"usage\":{USAGE}}}\n"
+        );
+        let whole = messages(stream.as_bytes(), usize::MAX);
+        assert_eq!(whole.len(), 3);
+        let Message::Output { burst, counted } = &whole[0] else { panic!("{whole:?}") };
+        assert_eq!((&burst.channel[..], &burst.stdout[..], &burst.stderr[..]), (&b"\n{}"[..], &b"o\n"[..], &b""[..]));
+        assert_eq!(counted.usage.unwrap().cpu_micros, Some(5));
+        for cut in 1..stream.len() {
+            assert_eq!(messages(stream.as_bytes(), cut), whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for stream in ["hello\n", "{\"type\":\"other\"}\n", "{\"type\":\"output\"}\n", "\n"] {
+            assert!(matches!(first(stream.as_bytes()), Err(Garbled::NotJson(_))), "{stream}");
+        }
+        let much = b"{\"type\":\"output\",\"channel\":99999999999,\"stdout\":0,\"stderr\":0}\n";
+        assert_eq!(first(much), Err(Garbled::TooLong));
+        assert_eq!(first(&vec![b'x'; LONGEST_LINE + 1]), Err(Garbled::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn no_stream_makes_it_panic(stream in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let (mut messages, mut buffer) = (Messages::default(), BytesMut::from(&stream[..]));
+            while let Ok(Some(_)) = messages.next(&mut buffer) {}
+        }
+    }
+}

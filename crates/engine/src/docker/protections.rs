@@ -1,0 +1,54 @@
+//! What a daemon enforces for its containers, in the words of configs.
+
+use super::daemon::Facts;
+use crate::engine::{Protection, State};
+
+/// Every protection and how it stands on this daemon.
+pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
+    let active = |detail: &str| State::Active { detail: detail.to_owned() };
+    let limit = |there: bool, what: &str| match there {
+        true => active(&format!("cgroup v{}", facts.cgroup_version)),
+        false => State::Missing {
+            reason: format!("the daemon says that it cannot limit {what}"),
+            remedy: "give its kernel that controller".to_owned(),
+        },
+    };
+    let remapped = facts.security.iter().any(|option| option.contains("userns") || option.contains("rootless"));
+    let filtered = facts.security.iter().any(|option| option.contains("seccomp"));
+    let own_ids = match remapped {
+        true => active("remapped by the daemon"),
+        false => State::Degraded {
+            reason: "containers run as user 1000 of the daemon's host, without capabilities".to_owned(),
+            remedy: "start the daemon with --userns-remap=default, or use a rootless one".to_owned(),
+        },
+    };
+    let calls = match filtered {
+        true => active("the daemon's profile and ours"),
+        // Ours alone is what native cells have.
+        false => active("ours; the daemon has no profile of its own"),
+    };
+    let table = [
+        ("user_namespace", "root inside is nobody outside", own_ids),
+        ("mount_namespace", "sees only the files it was given", active("a container's, read-only root")),
+        ("pid_namespace", "sees and signals only its own processes", active("a container's")),
+        ("ipc_namespace", "shares no memory or queues", active("a container's")),
+        ("uts_namespace", "cannot change the host's name", active("a container's")),
+        ("network_namespace", "has no network but its own loopback", active("network mode none")),
+        ("private_root", "has a root directory of its own", active("an image")),
+        ("capabilities", "every capability is dropped", active("cap_drop ALL, not root")),
+        ("no_new_privs", "nothing it starts can gain privileges", active("no-new-privileges")),
+        ("seccomp", "dangerous system calls are refused", calls),
+        (
+            "landlock",
+            "file access is limited a second time, by path",
+            State::Missing {
+                reason: "the root file system of a container is read-only, and nothing checks a second time".to_owned(),
+                remedy: "use the native engine where that is needed".to_owned(),
+            },
+        ),
+        ("cgroup_memory", "a memory limit that counts the whole process tree", limit(facts.limits_memory, "memory")),
+        ("cgroup_cpu", "a share of the processor", limit(facts.limits_cpu, "processor time")),
+        ("cgroup_pids", "a bound on processes and threads", limit(facts.limits_pids, "processes")),
+    ];
+    table.into_iter().map(|(name, purpose, state)| Protection { name, purpose, state }).collect()
+}

@@ -1,0 +1,408 @@
+//! Keeps one proxy container running, and carries words to and from it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use belljar_core::wire::Lines;
+use belljar_core::{Decision, NetworkPolicy};
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, VolumeCreateRequest,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::words::{Order, Report, line};
+use super::{ANSWER_WITHIN, SidecarSettings, THERE_WITHIN};
+use crate::docker::DockerError;
+use crate::docker::attach::{Hearing, attach};
+use crate::docker::container::WAY_OUT;
+use crate::docker::context::hex;
+use crate::docker::daemon::Daemon;
+use crate::docker::labels::Controller;
+use crate::docker::remover::Remover;
+
+/// A proxy that dies is followed by another after this long, doubled each time it dies young.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_LINE: usize = 16 << 20;
+/// Denials kept for a cell until somebody asks: more are counted in its decisions anyway.
+const DENIALS_KEPT: usize = 1000;
+const MEMORY: i64 = 512 << 20;
+
+/// What every proxy of one config is made from.
+pub(super) struct Setup {
+    daemon: Daemon,
+    remover: Remover,
+    controller: Controller,
+    name: String,
+    image: String,
+    network: String,
+    volume: String,
+    policy: NetworkPolicy,
+    secrets: BTreeMap<String, String>,
+    known_hosts: BTreeMap<String, std::net::IpAddr>,
+    roots_pem: Option<String>,
+}
+
+impl Setup {
+    pub(super) fn new(settings: &SidecarSettings<'_>, image: String) -> Self {
+        let SidecarSettings { daemon, controller, remover, config, options } = settings;
+        let policy = config.network_policy.clone();
+        // Only those it is to set: the proxy need not know the others.
+        let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
+        let secrets = options
+            .secrets
+            .iter()
+            .filter(|(name, _)| injected(name))
+            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect();
+        Self {
+            daemon: (*daemon).clone(),
+            remover: (*remover).clone(),
+            controller: (*controller).clone(),
+            name: config.name.clone(),
+            image,
+            network: options.egress_network.clone().unwrap_or_else(|| "bridge".to_owned()),
+            volume: format!("belljar-{}-{}", config.name, &random()[..16]),
+            secrets,
+            policy,
+            known_hosts: options.known_hosts.clone(),
+            roots_pem: options.roots_pem.clone().or_else(host_roots),
+        }
+    }
+
+    fn start_order(&self) -> Order {
+        Order::Start {
+            policy: self.policy.clone(),
+            secrets: self.secrets.clone(),
+            known_hosts: self.known_hosts.clone(),
+            roots_pem: self.roots_pem.clone(),
+        }
+    }
+
+    fn body(&self) -> ContainerCreateBody {
+        let host_config = HostConfig {
+            readonly_rootfs: Some(true),
+            cap_drop: Some(vec!["ALL".into()]),
+            security_opt: Some(vec!["no-new-privileges".into()]),
+            network_mode: Some(self.network.clone()),
+            ipc_mode: Some("private".into()),
+            memory: Some(MEMORY),
+            pids_limit: Some(128),
+            mounts: Some(vec![Mount {
+                typ: Some(MountType::VOLUME),
+                source: Some(self.volume.clone()),
+                target: Some(WAY_OUT.into()),
+                ..Default::default()
+            }]),
+            log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+            auto_remove: Some(true),
+            ..Default::default()
+        };
+        ContainerCreateBody {
+            image: Some(self.image.clone()),
+            labels: Some(self.controller.labels("proxy", &self.name)),
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            open_stdin: Some(true),
+            stdin_once: Some(true),
+            host_config: Some(host_config),
+            ..Default::default()
+        }
+    }
+
+    fn failed(&self, reason: impl Into<String>, log: Vec<String>) -> DockerError {
+        DockerError::Sidecar { name: self.name.clone(), reason: reason.into(), log }
+    }
+}
+
+/// The authorities this machine believes, as text.
+fn host_roots() -> Option<String> {
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok())
+}
+
+fn random() -> String {
+    let mut bytes = [0u8; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
+    hex(&bytes)
+}
+
+/// Keeps a proxy running.
+pub(super) struct Manager {
+    setup: Setup,
+    state: Mutex<State>,
+    /// The number of the proxy that serves now, or nothing while there is none.
+    present: watch::Sender<Option<u64>>,
+    stopped: AtomicBool,
+    stop: tokio::sync::Notify,
+}
+
+#[derive(Default)]
+struct State {
+    orders: Option<mpsc::UnboundedSender<String>>,
+    container: Option<String>,
+    authority: Option<String>,
+    next_cell: u64,
+    next_answer: u64,
+    waiting: HashMap<u64, oneshot::Sender<Vec<Decision>>>,
+    denials: HashMap<u64, Vec<Decision>>,
+}
+
+impl Manager {
+    /// Starts the first proxy, and a task that starts the next whenever one dies.
+    pub(super) async fn start(setup: Setup) -> Result<Arc<Self>, DockerError> {
+        let volume = VolumeCreateRequest {
+            name: Some(setup.volume.clone()),
+            labels: Some(setup.controller.labels("proxy", &setup.name)),
+            ..Default::default()
+        };
+        setup.daemon.api.create_volume(volume).await.map_err(DockerError::api("create a volume"))?;
+        let me = Arc::new(Self {
+            setup,
+            state: Mutex::default(),
+            present: watch::Sender::new(None),
+            stopped: AtomicBool::new(false),
+            stop: tokio::sync::Notify::new(),
+        });
+        match me.launch(1).await {
+            Ok(hearing) => {
+                tokio::spawn(Arc::clone(&me).keep_running(hearing));
+                Ok(me)
+            }
+            Err(error) => {
+                me.clear_away();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn authority(&self) -> Option<String> {
+        self.lock().authority.clone()
+    }
+
+    pub(super) fn volume(&self) -> &str {
+        &self.setup.volume
+    }
+
+    pub(super) fn is_current(&self, generation: u64) -> bool {
+        *self.present.borrow() == Some(generation)
+    }
+
+    /// Announces a cell, an old one or a new one, to the proxy there is or will be: its number, its token, whose it is.
+    pub(super) async fn expect(&self, cell: Option<u64>) -> Result<(u64, String, u64), DockerError> {
+        let mut present = self.present.subscribe();
+        let there = tokio::time::timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
+        let generation = match there {
+            Ok(Ok(generation)) => generation.expect("that is what was waited for"),
+            _ => return Err(self.setup.failed("it is gone and does not come back", Vec::new())),
+        };
+        let token = random();
+        let mut state = self.lock();
+        let cell = cell.unwrap_or_else(|| {
+            state.next_cell += 1;
+            state.next_cell
+        });
+        state.say(&Order::Expect { cell, token: token.clone() });
+        Ok((cell, token, generation))
+    }
+
+    pub(super) async fn decisions(&self, cell: u64) -> Vec<Decision> {
+        let answer = {
+            let mut state = self.lock();
+            let (tell, answer) = oneshot::channel();
+            state.next_answer += 1;
+            let number = state.next_answer;
+            if !state.say(&Order::Tell { cell, answer: number }) {
+                return Vec::new();
+            }
+            state.waiting.insert(number, tell);
+            answer
+        };
+        match tokio::time::timeout(ANSWER_WITHIN, answer).await {
+            Ok(Ok(decisions)) => decisions,
+            _ => {
+                tracing::warn!(sandbox = %self.setup.name, "the proxy does not say what it decided");
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn denials(&self, cell: u64) -> Vec<Decision> {
+        self.lock().denials.remove(&cell).unwrap_or_default()
+    }
+
+    pub(super) fn forget(&self, cell: u64) {
+        let mut state = self.lock();
+        state.denials.remove(&cell);
+        state.say(&Order::Forget { cell });
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.stop.notify_one();
+        self.clear_away();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn clear_away(&self) {
+        let container = {
+            let mut state = self.lock();
+            state.orders = None;
+            state.container.take()
+        };
+        self.setup.remover.remove_all(container, Some(self.setup.volume.clone()));
+    }
+
+    /// Makes a proxy container and waits until it listens.
+    async fn launch(&self, generation: u64) -> Result<Hearing, DockerError> {
+        let setup = &self.setup;
+        let created = setup.daemon.api.create_container(None, setup.body()).await;
+        let container = created.map_err(DockerError::api("create the proxy's container"))?.id;
+        self.lock().container = Some(container.clone());
+        let launched = tokio::time::timeout(THERE_WITHIN, self.bring_up(&container)).await;
+        match launched {
+            Ok(Ok((hearing, orders, authority))) => {
+                let mut state = self.lock();
+                state.orders = Some(orders);
+                state.authority = authority;
+                drop(state);
+                self.present.send_replace(Some(generation));
+                Ok(hearing)
+            }
+            Ok(Err(error)) => {
+                setup.remover.remove(container);
+                Err(error)
+            }
+            Err(_) => {
+                setup.remover.remove(container);
+                let within = THERE_WITHIN.as_secs();
+                Err(setup.failed(format!("it said nothing within {within} s"), Vec::new()))
+            }
+        }
+    }
+
+    async fn bring_up(
+        &self,
+        container: &str,
+    ) -> Result<(Hearing, mpsc::UnboundedSender<String>, Option<String>), DockerError> {
+        let setup = &self.setup;
+        let (mut saying, mut hearing) = attach(&setup.daemon, container).await?;
+        let started = setup.daemon.api.start_container(container, None).await;
+        started.map_err(DockerError::api("start the proxy's container"))?;
+        let first = line(&setup.start_order());
+        let _ = saying.say(first.as_bytes()).await;
+        let mut lines = Lines::with_limit(LONGEST_LINE);
+        let authority = loop {
+            match next_report(&mut hearing, &mut lines).await {
+                Ok(Report::Ready { authority }) => break authority,
+                Ok(Report::Failed { reason }) => return Err(setup.failed(reason, hearing.last_words())),
+                Ok(_) => {}
+                Err(reason) => return Err(setup.failed(reason, hearing.last_words())),
+            }
+        };
+        let (orders, mut given) = mpsc::unbounded_channel::<String>();
+        tokio::spawn(async move {
+            while let Some(order) = given.recv().await {
+                if saying.say(order.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok((hearing, orders, authority))
+    }
+
+    async fn keep_running(self: Arc<Self>, first: Hearing) {
+        let (mut hearing, mut generation, mut pause) = (Some(first), 1, FIRST_PAUSE);
+        loop {
+            if let Some(hearing) = hearing.take() {
+                let began = tokio::time::Instant::now();
+                tokio::select! {
+                    () = self.listen(hearing) => {}
+                    () = self.stop.notified() => {}
+                }
+                if began.elapsed() > LONGEST_PAUSE {
+                    pause = FIRST_PAUSE;
+                }
+            }
+            self.present.send_replace(None);
+            let dead = {
+                let mut state = self.lock();
+                state.orders = None;
+                state.waiting.clear();
+                state.container.take()
+            };
+            if let Some(container) = dead {
+                self.setup.remover.remove(container);
+            }
+            if self.stopped.load(Ordering::SeqCst) {
+                return;
+            }
+            tracing::warn!(sandbox = %self.setup.name, ?pause, "the egress proxy is gone; another is started");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.notified() => return,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            generation += 1;
+            match self.launch(generation).await {
+                Ok(next) => hearing = Some(next),
+                Err(error) => tracing::warn!(sandbox = %self.setup.name, %error, "the egress proxy does not start"),
+            }
+            if self.stopped.load(Ordering::SeqCst) {
+                self.clear_away();
+                return;
+            }
+        }
+    }
+
+    /// Takes what the proxy reports until it is gone.
+    async fn listen(&self, mut hearing: Hearing) {
+        let mut lines = Lines::with_limit(LONGEST_LINE);
+        loop {
+            match next_report(&mut hearing, &mut lines).await {
+                Ok(Report::Decisions { answer, decisions }) => {
+                    if let Some(asked) = self.lock().waiting.remove(&answer) {
+                        let _ = asked.send(decisions);
+                    }
+                }
+                Ok(Report::Denial { cell, decision }) => {
+                    let mut state = self.lock();
+                    let kept = state.denials.entry(cell).or_default();
+                    if kept.len() < DENIALS_KEPT {
+                        kept.push(decision);
+                    }
+                }
+                Ok(Report::Ready { .. } | Report::Failed { .. }) => {}
+                Err(reason) => {
+                    tracing::debug!(sandbox = %self.setup.name, reason, words = ?hearing.last_words(), "the egress proxy");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    fn say(&self, order: &Order) -> bool {
+        self.orders.as_ref().is_some_and(|orders| orders.send(line(order)).is_ok())
+    }
+}
+
+async fn next_report(hearing: &mut Hearing, lines: &mut Lines) -> Result<Report, String> {
+    loop {
+        if let Some(line) = lines.next_line().map_err(|error| error.to_string())? {
+            return serde_json::from_slice(line).map_err(|error| error.to_string());
+        }
+        std::future::poll_fn(|cx| hearing.poll_more(cx)).await.map_err(|deaf| deaf.to_string())?;
+        let said = hearing.stdout().split();
+        lines.push(&said);
+    }
+}

@@ -1,0 +1,129 @@
+//! The proxy beside the containers of one config.
+//!
+//! ```text
+//!   cell (no network)                         proxy (its own container, the only one with a network)
+//!   PID 1 makes a listener on lo ──────────►  proxy.sock, in a volume of this config alone
+//!           token + listener (SCM_RIGHTS)     accepts on the cell's loopback, with the config's policy
+//!                                             decisions ──stdout──► engine ──► ExecutionResult.network
+//! ```
+//!
+//! A shared bridge, `internal` or not, would let containers of one config talk to each other and to every port of the daemon's host that
+//! listens on all addresses. This way they have no interface to do it with, and which cell asks is known by the listener.
+//!
+//! When a proxy dies its listeners die with it, so nobody is let out; another is started, and each cell is introduced to it before its next run.
+
+mod entry;
+mod image;
+mod manager;
+mod server;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use belljar_core::Decision;
+use belljar_core::config::SandboxConfig;
+
+use self::manager::{Manager, Setup};
+use super::daemon::Daemon;
+use super::labels::Controller;
+use super::remover::Remover;
+use super::{DockerError, DockerOptions};
+use crate::EngineError;
+use crate::builder::Progress;
+
+/// How long a proxy may take to be there again.
+const THERE_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take to answer a question.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
+/// What a proxy is started from.
+pub(super) struct SidecarSettings<'a> {
+    pub(super) daemon: &'a Daemon,
+    pub(super) controller: &'a Controller,
+    pub(super) remover: &'a Remover,
+    pub(super) config: &'a SandboxConfig,
+    pub(super) options: &'a DockerOptions,
+}
+
+/// One config's proxy, kept running for as long as this is held.
+pub(super) struct Sidecar {
+    manager: Arc<Manager>,
+}
+
+/// A cell that the proxy expects.
+pub(super) struct Admitted {
+    pub(super) token: String,
+    pub(super) way_out: WayOut,
+}
+
+impl Sidecar {
+    /// Starts it and waits until it listens.
+    pub(super) async fn start(
+        settings: SidecarSettings<'_>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Self, EngineError> {
+        let image = image::ensure(settings.daemon, progress).await?;
+        let manager = Manager::start(Setup::new(&settings, image)).await?;
+        Ok(Self { manager })
+    }
+
+    /// The authority, as PEM, that programs in the cells must believe, if the policy opens TLS to a host.
+    pub(super) fn authority(&self) -> Option<String> {
+        self.manager.authority()
+    }
+
+    /// The volume that holds its socket.
+    pub(super) fn volume(&self) -> &str {
+        self.manager.volume()
+    }
+
+    /// Announces a cell.
+    pub(super) async fn expect_cell(&self) -> Result<Admitted, DockerError> {
+        let (cell, token, generation) = self.manager.expect(None).await?;
+        let way_out = WayOut { manager: Arc::clone(&self.manager), cell, generation };
+        Ok(Admitted { token, way_out })
+    }
+}
+
+impl Drop for Sidecar {
+    fn drop(&mut self) {
+        self.manager.stop();
+    }
+}
+
+/// One cell's way out, as the engine sees it.
+pub(super) struct WayOut {
+    manager: Arc<Manager>,
+    cell: u64,
+    /// Which of the proxies, one after the other, holds the cell's listener.
+    generation: u64,
+}
+
+impl WayOut {
+    /// What the cell must know to introduce itself, when the proxy it knew is no more: a token, and the new proxy's authority.
+    pub(super) async fn renew(&mut self) -> Result<Option<(String, Option<String>)>, DockerError> {
+        if self.manager.is_current(self.generation) {
+            return Ok(None);
+        }
+        let (_, token, generation) = self.manager.expect(Some(self.cell)).await?;
+        self.generation = generation;
+        Ok(Some((token, self.manager.authority())))
+    }
+
+    /// What the cell asked for since the last call.
+    pub(super) async fn take_decisions(&self) -> Vec<Decision> {
+        self.manager.decisions(self.cell).await
+    }
+
+    /// What it was refused since the last call.
+    pub(super) fn take_denials(&self) -> Vec<Decision> {
+        self.manager.denials(self.cell)
+    }
+}
+
+impl Drop for WayOut {
+    fn drop(&mut self) {
+        self.manager.forget(self.cell);
+    }
+}

@@ -1,0 +1,144 @@
+//! A blueprint made ready: an image, and how its containers are made.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use belljar_core::CellId;
+use belljar_core::config::HostPathMap;
+use belljar_core::wire::PROTOCOL;
+
+use super::DockerError;
+use super::attach::attach;
+use super::cell::{DockerCell, Living, Parts, not_ready};
+use super::container::ContainerPlan;
+use super::daemon::Daemon;
+use super::labels::Controller;
+use super::message::{Ready, way_out_settings};
+use super::remover::Remover;
+use super::sidecar::Sidecar;
+use crate::EngineError;
+use crate::engine::{Blueprint, BoxFuture, Cell, Need, Template, TemplateReport};
+use crate::guest;
+
+/// Numbers cells across all templates of this process.
+static CELLS: AtomicU64 = AtomicU64::new(1);
+
+pub(super) struct DockerTemplate {
+    pub(super) blueprint: Blueprint,
+    pub(super) image: String,
+    pub(super) report: TemplateReport,
+    pub(super) daemon: Daemon,
+    pub(super) controller: Controller,
+    pub(super) paths: HostPathMap,
+    pub(super) uses: u32,
+    pub(super) ready_within: Duration,
+    pub(super) sidecar: Option<Sidecar>,
+    pub(super) living: Living,
+    /// The container by which the template was tried; the first to ask gets it.
+    pub(super) first: Mutex<Option<DockerCell>>,
+    pub(super) remover: Remover,
+}
+
+impl Template for DockerTemplate {
+    fn report(&self) -> &TemplateReport {
+        &self.report
+    }
+
+    fn spawn(&self, _need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move {
+            let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let cell = match first {
+                Some(cell) => cell,
+                None => self.make().await?.0,
+            };
+            Ok(Box::new(cell) as Box<dyn Cell>)
+        })
+    }
+}
+
+impl Drop for DockerTemplate {
+    /// With its template every container goes, those in use too.
+    fn drop(&mut self) {
+        let left = std::mem::take(&mut *self.living.lock().unwrap_or_else(PoisonError::into_inner));
+        for container in left {
+            self.remover.remove(container);
+        }
+    }
+}
+
+impl DockerTemplate {
+    /// Makes a container and waits until it is ready.
+    pub(super) async fn make(&self) -> Result<(DockerCell, Ready), DockerError> {
+        let config = &self.blueprint.config;
+        let authority = self.sidecar.as_ref().and_then(Sidecar::authority);
+        let mut env = guest::environment(&self.blueprint);
+        if authority.is_some() {
+            for variable in guest::TRUST_VARIABLES {
+                env.entry(variable.to_owned()).or_insert_with(|| guest::BUNDLE.to_owned());
+            }
+        }
+        let env: Vec<String> = env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let plan = ContainerPlan {
+            config,
+            image: &self.image,
+            env: &env,
+            labels: self.controller.labels("cell", &config.name),
+            paths: &self.paths,
+            way_out: self.sidecar.as_ref().map(Sidecar::volume),
+            trusts: authority.is_some(),
+        };
+        let mut cell = self.create(&plan).await?;
+        let admitted = match &self.sidecar {
+            Some(sidecar) => Some(sidecar.expect_cell().await?),
+            None => None,
+        };
+        let way_out = admitted.as_ref().map(|admitted| way_out_settings(&admitted.token));
+        let settings = serde_json::json!({ "type": "boot", "authority": authority, "way_out": way_out });
+        let booted = tokio::time::timeout(self.ready_within, async {
+            let started = self.daemon.api.start_container(cell.container(), None).await;
+            started.map_err(DockerError::api("start a container")).map_err(|error| plan.explain(error))?;
+            let ready = cell.boot(&format!("{settings}\n")).await;
+            ready.map_err(|reason| not_ready(&cell, &self.image, reason))
+        })
+        .await;
+        let ready = booted.unwrap_or_else(|_| {
+            let reason = format!("it said nothing within {} s", self.ready_within.as_secs());
+            Err(not_ready(&cell, &self.image, reason))
+        })?;
+        if ready.protocol != PROTOCOL {
+            let reason = format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol);
+            return Err(not_ready(&cell, &self.image, reason));
+        }
+        if let Some(admitted) = admitted {
+            cell.open_way_out(admitted.way_out);
+        }
+        Ok((cell, ready))
+    }
+
+    /// Creates a container and attaches to it, so that nothing it says can be missed.
+    async fn create(&self, plan: &ContainerPlan<'_>) -> Result<DockerCell, DockerError> {
+        let created = self.daemon.api.create_container(None, plan.body()).await;
+        let container = created
+            .map_err(DockerError::api("create a container"))
+            .map_err(|error| plan.explain(error))?
+            .id;
+        let (saying, hearing) = match attach(&self.daemon, &container).await {
+            Ok(attached) => attached,
+            Err(error) => {
+                self.remover.remove(container);
+                return Err(error);
+            }
+        };
+        Ok(DockerCell::new(Parts {
+            id: CellId::new(CELLS.fetch_add(1, Ordering::Relaxed)),
+            container,
+            daemon: self.daemon.clone(),
+            saying,
+            hearing,
+            uses: self.uses,
+            remover: self.remover.clone(),
+            living: Living::clone(&self.living),
+        }))
+    }
+}

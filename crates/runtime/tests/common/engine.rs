@@ -1,0 +1,65 @@
+//! Which engine is under test: the one place that knows. `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use belljar_runtime::{DockerOptions, Runtime, RuntimeBuilder};
+
+/// `native` or `docker`.
+pub(crate) fn engine() -> &'static str {
+    static ENGINE: OnceLock<String> = OnceLock::new();
+    ENGINE.get_or_init(|| std::env::var("BELLJAR_TEST_ENGINE").unwrap_or_else(|_| "native".to_owned()))
+}
+
+/// One cache for all tests: layers and interpreters are the same for all of them.
+pub(crate) fn cache() -> PathBuf {
+    std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
+}
+
+/// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
+pub(crate) fn build(builder: RuntimeBuilder) -> Option<Runtime> {
+    build_with(builder, DockerOptions::default())
+}
+
+/// The same with more to say to a daemon.
+pub(crate) fn build_with(builder: RuntimeBuilder, options: DockerOptions) -> Option<Runtime> {
+    match engine() {
+        "native" => {
+            let runtime = builder.cache_dir(cache()).build().expect("the machine can be looked at");
+            let obstacles = &runtime.capabilities().obstacles;
+            if obstacles.is_empty() {
+                return Some(runtime);
+            }
+            skip("native", &format!("no {obstacles:?}; see belljar doctor"))
+        }
+        "docker" => match connect(builder, options) {
+            Ok(runtime) => Some(runtime),
+            Err(reason) => skip("docker", &reason),
+        },
+        other => panic!("BELLJAR_TEST_ENGINE={other}: must be native or docker"),
+    }
+}
+
+/// On a tokio runtime of its own, which lives as long as this process: tests ask from within theirs, and containers are removed after those end.
+fn connect(builder: RuntimeBuilder, options: DockerOptions) -> Result<Runtime, String> {
+    static BESIDE: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
+    let beside = BESIDE.get_or_init(|| tokio::runtime::Runtime::new().expect("a runtime can be made"));
+    let connecting = std::thread::spawn(|| beside.block_on(builder.build_on_docker(options)));
+    connecting.join().expect("connecting does not panic").map_err(|error| error.to_string())
+}
+
+fn skip(engine: &str, reason: &str) -> Option<Runtime> {
+    let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|part| part == engine), "{engine} is required here, but: {reason}");
+    println!("{engine}: skipped ({reason})");
+    None
+}
+
+/// Says that a claim is about the other engine's way of doing things.
+pub(crate) fn only_on(wanted: &str, why: &str) -> bool {
+    let is_so = engine() == wanted;
+    if !is_so {
+        println!("{}: skipped ({why})", engine());
+    }
+    is_so
+}
