@@ -105,7 +105,11 @@ impl DockerCell {
         // A container that is already gone has told why.
         let _ = self.saying.say(settings.as_bytes()).await;
         match self.message().await {
-            Ok(Message::Ready(ready)) => Ok(ready),
+            Ok(Message::Ready(ready)) => {
+                self.now = ready.usage.into();
+                self.before = self.now;
+                Ok(ready)
+            }
             Ok(Message::NotReady { reason }) => Err(reason),
             Ok(other) => Err(format!("it began with {other:?}")),
             Err(deaf) => Err(deaf.to_string()),

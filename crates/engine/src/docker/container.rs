@@ -78,7 +78,9 @@ impl ContainerPlan<'_> {
             nano_cpus: Some((limits.cpu_quota * 1e9).round() as i64),
             // One more: the supervisor.
             pids_limit: Some(i64::from(limits.pids_limit) + 1),
-            ulimits: Some(vec![ulimit("nofile", i64::from(limits.open_files)), ulimit("core", 0)]),
+            ulimits: Some(vec![ulimit("core", 0)]),
+            // Where a daemon has no IPv6, the loopback would have none either.
+            sysctls: Some(HashMap::from([("net.ipv6.conf.all.disable_ipv6".to_owned(), "0".to_owned())])),
             tmpfs: Some(self.scratch()),
             shm_size: Some(bytes(self.config.scratch_size_mb)),
             mounts: Some(self.mounts()),

@@ -40,7 +40,6 @@ pub(super) struct Facts {
     pub(super) storage_driver: String,
     pub(super) security: Vec<String>,
     pub(super) limits_memory: bool,
-    pub(super) limits_swap: bool,
     pub(super) limits_cpu: bool,
     pub(super) limits_pids: bool,
 }
@@ -111,7 +110,6 @@ async fn ask_facts(api: &Docker) -> Result<Facts, Error> {
         storage_driver: info.driver.unwrap_or_default(),
         security: info.security_options.unwrap_or_default(),
         limits_memory: info.memory_limit.unwrap_or(false),
-        limits_swap: info.swap_limit.unwrap_or(false),
         limits_cpu: info.cpu_cfs_quota.unwrap_or(false),
         limits_pids: info.pids_limit.unwrap_or(false),
     })

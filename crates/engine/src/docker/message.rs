@@ -27,6 +27,7 @@ pub(super) enum Message {
 /// What there is to know about a container that came up.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct Ready {
+    pub(super) usage: Usage,
     pub(super) protocol: u32,
     pub(super) python: String,
     pub(super) tools: Vec<String>,
@@ -80,8 +81,9 @@ enum Line {
     },
 }
 
-#[derive(Deserialize)]
-struct Usage {
+/// As the supervisor reads it from its control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) struct Usage {
     cpu_micros: Option<u64>,
     peak_memory_bytes: Option<u64>,
     oom_kills: u64,

@@ -24,9 +24,10 @@ def image():
     check_python()
     for path, line, number in (("/etc/passwd", USER, "1000"), ("/etc/group", GROUP, "1000")):
         add_identity(path, line, number)
-    for place in ("/workspace", "/run/belljar", "/tools", "/opt/pydeps"):
+    # A memory file system mounted over a directory takes on its mode.
+    for place, mode in (("/workspace", 0o1777), ("/run/belljar", 0o1777), ("/tools", 0o755), ("/opt/pydeps", 0o755)):
         os.makedirs(place, exist_ok=True)
-        os.chmod(place, 0o755)
+        os.chmod(place, mode)
     # Compiled here, because nobody can write there later.
     for place in ("/opt/belljar", "/tools", "/opt/pydeps"):
         compileall.compile_dir(place, quiet=2)

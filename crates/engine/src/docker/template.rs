@@ -94,7 +94,12 @@ impl DockerTemplate {
             None => None,
         };
         let way_out = admitted.as_ref().map(|admitted| way_out_settings(&admitted.token));
-        let settings = serde_json::json!({ "type": "boot", "authority": authority, "way_out": way_out });
+        let settings = serde_json::json!({
+            "type": "boot",
+            "open_files": config.resource_limits.open_files,
+            "authority": authority,
+            "way_out": way_out,
+        });
         let booted = tokio::time::timeout(self.ready_within, async {
             let started = self.daemon.api.start_container(cell.container(), None).await;
             started.map_err(DockerError::api("start a container")).map_err(|error| plan.explain(error))?;

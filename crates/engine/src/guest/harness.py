@@ -124,6 +124,9 @@ _stderr_count, _stderr = _printer(2)
 class ToolResponse:
     """What a tool returns: whether it worked, its data, and a message for the reader."""
 
+    # Where a script finds it, and pickle too.
+    __module__ = "__main__"
+
     def __init__(self, success=True, data=None, message=""):
         self.success = success
         self.data = data
@@ -250,7 +253,7 @@ def _offender(value, path, seen, depth):
             "datetime.datetime": "; use .isoformat()",
             "datetime.date": "; use .isoformat()",
             "decimal.Decimal": "; use float(…) or str(…)",
-            f"{__name__}.ToolResponse": "; use its .data",
+            "__main__.ToolResponse": "; use its .data",
         }
         hint = hints.get(kind, "; use .item()" if hasattr(value, "item") else "; use .tolist()" if hasattr(value, "tolist") else "")
         return f"{path} is a {kind}, which JSON cannot hold{hint}"
@@ -698,16 +701,14 @@ def prepare(settings):
     return template, main, spare
 
 
-def report(kind, template):
+def report(template):
     """What the host is told once everything is prepared."""
-    told = {
-        "type": kind,
+    return {
         "protocol": PROTOCOL,
         "python": "%d.%d.%d" % sys.version_info[:3],
         "tools": template.tools,
         "warnings": template.warnings,
     }
-    return json.dumps(told).encode()
 
 
 def zygote():
@@ -719,7 +720,7 @@ def zygote():
         settings = json.load(file)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     template, main, spare = prepare(settings)
-    control.send(report("zygote_ready", template))
+    control.send(json.dumps({"type": "zygote_ready", **report(template)}).encode())
     control.detach()
     prepare_for_clone()
     # Returns in cells only.

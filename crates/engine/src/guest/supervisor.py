@@ -212,13 +212,13 @@ class Host:
 class Guest:
     """The process that runs the scripts of one use, and what it says."""
 
-    def __init__(self, harness, modules):
+    def __init__(self, harness, modules, open_files):
         self.channel, theirs = socket.socketpair()
         stdout, their_stdout = os.pipe()
         stderr, their_stderr = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _become_guest(harness, modules, theirs.fileno(), their_stdout, their_stderr)
+            _become_guest(harness, modules, open_files, theirs.fileno(), their_stdout, their_stderr)
         theirs.close()
         os.close(their_stdout)
         os.close(their_stderr)
@@ -275,23 +275,30 @@ class Guest:
             os.close(descriptor)
 
 
-def _become_guest(harness, modules, channel, stdout, stderr):
+#: One number for all guests of every engine, above those that programs count on.
+CHANNEL = 900
+
+
+def _become_guest(harness, modules, open_files, channel, stdout, stderr):
     """What a fork does to be a guest: no way back to the host but its own three."""
     try:
         os.setsid()
         nothing = os.open("/dev/null", os.O_RDONLY)
         for old, new in ((nothing, 0), (stdout, 1), (stderr, 2)):
             os.dup2(old, new)
-        # One number for all guests, above those that programs count on.
-        os.dup2(channel, 3, inheritable=False)
-        os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        os.dup2(channel, CHANNEL, inheritable=False)
+        os.closerange(3, CHANNEL)
+        os.closerange(CHANNEL + 1, most)
+        open_files = min(open_files, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _prctl(PR_SET_DUMPABLE, 1)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # Rather the script than its supervisor.
-        harness.cell(3, *modules)
+        harness.cell(CHANNEL, *modules)
     except BaseException as error:
         os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
     finally:
@@ -382,6 +389,18 @@ def _ipc(name):
         return []
 
 
+def _network_counters():
+    """What the kernel has counted on this container's loopback: nothing, if nobody has used it."""
+    counted = []
+    for name in ("dev", "snmp", "snmp6", "netstat"):
+        try:
+            with open(f"/proc/net/{name}", "rb") as file:
+                counted.append(file.read())
+        except FileNotFoundError:
+            pass
+    return counted
+
+
 def _make_as_new(authority):
     """Undoes whatever a guest did, or raises."""
     deadline = time.monotonic() + WIPE_WITHIN
@@ -439,8 +458,10 @@ def _trust(authority):
 class Supervisor:
     """Serves the host with one guest after the other."""
 
-    def __init__(self, host, harness, modules, authority):
-        self._host, self._harness, self._modules, self._authority = host, harness, modules, authority
+    def __init__(self, host, harness, modules, settings):
+        self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
+        self._authority = settings["authority"]
+        self._network = None if settings["way_out"] else _network_counters()
         self._meter = Meter()
         self._owed = 0
         self._busy = False
@@ -454,7 +475,7 @@ class Supervisor:
 
     def new_guest(self):
         """Forks the next guest and waits for its word that it is ready."""
-        guest = Guest(self._harness, self._modules)
+        guest = Guest(self._harness, self._modules, self._settings["open_files"])
         poll = select.poll()
         for descriptor in guest.streams:
             poll.register(descriptor, select.POLLIN)
@@ -468,6 +489,9 @@ class Supervisor:
             guest.gather()
         guest._filled = [0, 0, 0]
         self._guest, self._busy, self._look = guest, False, CLOSEST_LOOK
+
+    def tell_ready(self, report):
+        self._host.tell("ready", **report, usage=self._meter.usage())
 
     def serve(self):
         host = self._host
@@ -588,6 +612,8 @@ class Supervisor:
                 self._guest.close()
                 self._guest = None
             _make_as_new(self._authority)
+            if self._network is not None and _network_counters() != self._network:
+                raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
             self.new_guest()
         except Exception as error:
             self._host.tell("reset_failed", reason=f"{type(error).__name__}: {error}")
@@ -616,9 +642,9 @@ def main():
     try:
         if os.getpid() != 1:
             raise RuntimeError(f"the supervisor must be PID 1 of its container, not {os.getpid()}")
-        if settings.get("authority"):
+        if settings["authority"]:
             _trust(settings["authority"])
-        if settings.get("way_out"):
+        if settings["way_out"]:
             _open_way_out(settings["way_out"])
         _refuse_calls(f"{HOME}/filters")
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
@@ -626,12 +652,12 @@ def main():
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
-        supervisor = Supervisor(host, harness, (module, spare), settings.get("authority"))
+        supervisor = Supervisor(host, harness, (module, spare), settings)
         supervisor.new_guest()
     except BaseException as error:
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
-    host.write([harness.report("ready", template) + b"\n"])
+    supervisor.tell_ready(harness.report(template))
     supervisor.serve()
     # The host is gone, and with this process everything in the container.
     os._exit(0)

@@ -21,6 +21,9 @@ async fn a_guest_is_nobody_with_no_rights() {
 
 #[tokio::test]
 async fn the_hosts_files_are_absent() {
+    if !crate::engine::only_on("native", "an image has directories of these names; tests/docker looks at what they are") {
+        return;
+    }
     let result = crate::run_one!(
         "paths = ['/root', '/home', '/var', '/srv', '/boot', '/sys', '/etc/shadow', '/run/docker.sock', '/work', '/usr/local', '/usr/src']\n\
          emit_result([[p for p in paths if os.path.exists(p)], sorted(os.listdir('/'))])"
@@ -53,10 +56,10 @@ async fn there_is_no_network_but_loopback() {
 #[tokio::test]
 async fn a_guest_sees_only_its_own_processes_and_descriptors() {
     let result = crate::run_one!(
-        "emit_result([sorted(int(p) for p in os.listdir('/proc') if p.isdigit()), [int(f) for f in os.listdir('/proc/self/fd') if int(f) not in (0, 1, 2, 900)][1:]])"
+        "emit_result([sorted(int(p) for p in os.listdir('/proc') if p.isdigit()) == [1, os.getpid()], [int(f) for f in os.listdir('/proc/self/fd') if int(f) not in (0, 1, 2, 900)][1:]])"
     );
-    // PID 1 reaps, PID 2 is the script; the one descriptor beyond is listdir's own.
-    assert_eq!(data(&result), "[[1,2],[]]");
+    // PID 1 reaps, the other is the script; the one descriptor beyond is listdir's own.
+    assert_eq!(data(&result), "[true,[]]");
 }
 
 #[tokio::test]

@@ -23,6 +23,9 @@ fn zygote() -> u32 {
 
 #[tokio::test]
 async fn an_idle_cell_that_dies_is_replaced_before_anybody_gets_it() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, with_stock(2)).await;
     sandbox.warm(2).await.unwrap();
@@ -40,6 +43,9 @@ async fn an_idle_cell_that_dies_is_replaced_before_anybody_gets_it() {
 
 #[tokio::test]
 async fn a_zygote_that_dies_is_brought_back() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, with_stock(1)).await;
     sandbox.warm(1).await.unwrap();
@@ -54,6 +60,9 @@ async fn a_zygote_that_dies_is_brought_back() {
 
 #[tokio::test]
 async fn a_run_whose_zygote_dies_is_told_so_and_the_next_one_works() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
     let mut execution = sandbox.stream("emit_intermediate('started', 1)\ntime.sleep(60)");
@@ -67,6 +76,9 @@ async fn a_run_whose_zygote_dies_is_told_so_and_the_next_one_works() {
 
 #[tokio::test]
 async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
     kill(zygote());
@@ -96,6 +108,9 @@ async fn suicidal(runtime: &Runtime) -> Sandbox {
 
 #[tokio::test]
 async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_spin() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let sandbox = suicidal(&runtime).await;
     for _ in 0..2 {
@@ -109,6 +124,9 @@ async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_
 
 #[tokio::test]
 async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
     let Some(runtime) = runtime() else { return };
     let tools = vec![ToolSource {
         file_name: "t.py".into(),
