@@ -38,7 +38,8 @@ const GUEST_ID: u32 = 1000;
 
 /// Files of the kernel's that tell every user of the machine about the whole of it, and that no program in a cell needs: boot parameters,
 /// which have carried secrets, counts by device that give away what others do, and on old kernels the names of all processes.
-const MASKED: [&str; 4] = ["/proc/cmdline", "/proc/interrupts", "/proc/sched_debug", "/proc/latency_stats"];
+const MASKED: [&str; 5] =
+    ["/proc/cmdline", "/proc/interrupts", "/proc/latency_stats", "/proc/locks", "/proc/sched_debug"];
 
 /// Plans the cells of a template.
 pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {

@@ -19,6 +19,30 @@ pub(super) const WAY_OUT: &str = "/run/belljar-way-out";
 /// Who a guest is.
 const USER: &str = "1000:1000";
 
+/// What is empty to a guest: what Docker hides by itself, and what tells of the host besides.
+const MASKED: [&str; 18] = [
+    "/proc/asound",
+    "/proc/acpi",
+    "/proc/cmdline",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/key-users",
+    "/proc/latency_stats",
+    "/proc/locks",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/version_signature",
+    "/sys/class/dmi",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+    "/sys/kernel",
+];
+/// What a guest cannot change even where permissions would let it. Docker's own list.
+const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
 /// One container before it is made.
 pub(super) struct ContainerPlan<'a> {
     pub(super) config: &'a SandboxConfig,
@@ -78,7 +102,13 @@ impl ContainerPlan<'_> {
             nano_cpus: Some((limits.cpu_quota * 1e9).round() as i64),
             // One more: the supervisor.
             pids_limit: Some(i64::from(limits.pids_limit) + 1),
-            ulimits: Some(vec![ulimit("core", 0)]),
+            // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
+            ulimits: Some(vec![ulimit("core", 1), ulimit("msgqueue", 0)]),
+            masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
+            readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),
+            // There is nobody to ask, and whom the daemon's host asks is nobody's business.
+            dns: Some(vec!["127.0.0.1".into()]),
+            dns_search: Some(vec![".".into()]),
             // Where a daemon has no IPv6, the loopback would have none either.
             sysctls: Some(HashMap::from([("net.ipv6.conf.all.disable_ipv6".to_owned(), "0".to_owned())])),
             tmpfs: Some(self.scratch()),

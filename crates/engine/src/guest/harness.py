@@ -290,6 +290,8 @@ def _text(text):
 class ScriptTimeout(BaseException):
     """Raised in the script when its time is up. Not an Exception, so that `except Exception` does not swallow it."""
 
+    __module__ = "__main__"
+
 
 class Execution:
     """One script on its way: what it emits, and under which seal."""

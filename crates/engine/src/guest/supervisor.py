@@ -637,6 +637,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # The daemon's addition; a guest's environment is the config's.
+    os.environ.pop("HOSTNAME", None)
     host = Host()
     settings = _boot(host)
     try:
