@@ -36,6 +36,36 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Measure how fast sandboxes are on this machine
     Bench(BenchArgs),
+    /// Build the container image of a sandbox, unless it is there already, and print its name
+    Build(BuildArgs),
+    /// Look after what belljar keeps on a container daemon
+    #[command(subcommand)]
+    Docker(DockerCommand),
+}
+
+/// `belljar build`.
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+}
+
+/// `belljar docker`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DockerCommand {
+    /// Remove what programs that are no more left behind, and nothing that is in use
+    Prune(PruneArgs),
+}
+
+/// `belljar docker prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Remove images too that no container uses; they are built again when needed
+    #[arg(long)]
+    pub(crate) images: bool,
 }
 
 /// `belljar run`.
@@ -74,6 +104,9 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// The engine to look at: native or docker
+    #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    pub(crate) engine: EngineName,
 }
 
 /// `belljar bench`.
@@ -91,6 +124,9 @@ pub(crate) struct BenchArgs {
     /// Instead: this many runs by 32 callers on 4 warm cells and 4 more, and what they leave behind
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(32..=1_000_000))]
     pub(crate) soak: Option<u32>,
+    /// The engine to measure: native or docker
+    #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    pub(crate) engine: EngineName,
     /// Also measure cells with pandas imported ahead (installs it once)
     #[arg(long)]
     pub(crate) pandas: bool,
@@ -113,7 +149,7 @@ pub(crate) struct SandboxArgs {
     /// Read the sandbox from this TOML file
     #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
     pub(crate) sandbox: Option<PathBuf>,
-    /// How to make it; `native` is built from Linux namespaces
+    /// How to make it: `native` from Linux namespaces, `docker` from containers
     #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) engine: EngineName,
     /// End the script after this many seconds; fractions count
@@ -140,6 +176,9 @@ pub(crate) struct SandboxArgs {
     /// Hand over this variable of your own environment as a secret; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
+    /// With docker, and this program in a container itself: what a path here is called on the daemon's host; may be repeated
+    #[arg(long, value_name = "HERE=THERE", env = env::MAP_PATH, hide_env_values = true, value_delimiter = ',')]
+    pub(crate) map_path: Vec<String>,
     /// Set a variable that the script can read; not for secrets, which others could see here; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
@@ -151,15 +190,16 @@ pub(crate) enum EngineName {
     /// Linux namespaces.
     #[default]
     Native,
+    /// Containers.
+    Docker,
 }
 
 fn engine(name: &str) -> Result<EngineName, String> {
     match name {
         "native" => Ok(EngineName::Native),
-        "docker" | "local" => {
-            Err(format!("the {name} engine is not in this version; leave --engine out to use native"))
-        }
-        _ => Err("no such engine; this version has: native".into()),
+        "docker" => Ok(EngineName::Docker),
+        "local" => Err(format!("the {name} engine is not in this version; leave --engine out to use native")),
+        _ => Err("no such engine; this version has: native, docker".into()),
     }
 }
 
@@ -196,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_engine_of_another_version_is_refused_with_what_to_do() {
-        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "docker"]).unwrap_err();
+        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "local"]).unwrap_err();
         assert!(error.to_string().contains("not in this version; leave --engine out"), "{error}");
     }
 }

@@ -13,6 +13,8 @@ pub(crate) const ENGINE: &str = "BELLJAR_ENGINE";
 pub(crate) const TIMEOUT: &str = "BELLJAR_TIMEOUT";
 /// The memory limit in MiB when `--memory` is not given.
 pub(crate) const MEMORY: &str = "BELLJAR_MEMORY";
+/// What paths are called on the daemon's host when `--map-path` is not given: `HERE=THERE`, with commas between several.
+pub(crate) const MAP_PATH: &str = "BELLJAR_HOST_PATH_MAP";
 /// Where dependency layers are kept.
 pub(crate) const CACHE: &str = "BELLJAR_CACHE";
 /// What to log to stderr, as `tracing` filters are written: `debug`, `belljar_engine=trace`.

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use belljar::config::ConfigError;
+use belljar::config::{ConfigError, HostPathMap};
 use belljar::{
-    Blueprint, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret, ToolSource,
+    Blueprint, DockerOptions, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret, ToolSource,
 };
 
 use crate::args::{EngineName, SandboxArgs};
@@ -37,12 +37,13 @@ pub(crate) struct Settings {
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// Secrets that the config names and this environment lacks.
     pub(crate) missing_secrets: Vec<String>,
+    engine: EngineName,
+    host_path_map: HostPathMap,
 }
 
 impl Settings {
     /// Reads the files that the options name and lays the options over them.
     pub(crate) fn resolve(options: &SandboxArgs) -> Result<Self> {
-        let EngineName::Native = options.engine;
         let mut config = match &options.sandbox {
             Some(path) => read_config(path)?,
             None => SandboxConfig::default(),
@@ -55,18 +56,32 @@ impl Settings {
         let injected: Vec<String> =
             config.network_policy.inject.iter().map(|injection| injection.secret.clone()).collect();
         secrets.extend(look_up(&injected)?.0);
-        Ok(Self { blueprint: Blueprint { config, tools }, secrets, missing_secrets })
+        let host_path_map = options.map_path.iter().map(|pair| path_pair(pair)).collect::<Result<_>>()?;
+        let blueprint = Blueprint { config, tools };
+        Ok(Self { blueprint, secrets, missing_secrets, engine: options.engine, host_path_map })
     }
 
     /// The library, set up for these settings.
-    pub(crate) fn runtime(&self) -> Result<Runtime, RuntimeError> {
-        runtime(self.secrets.clone())
+    pub(crate) async fn runtime(&self) -> Result<Runtime, RuntimeError> {
+        let builder = builder().secrets(self.secrets.clone());
+        match self.engine {
+            EngineName::Native => builder.build(),
+            EngineName::Docker => builder.build_on_docker(self.docker_options()).await,
+        }
+    }
+
+    /// How a daemon is asked for containers.
+    pub(crate) fn docker_options(&self) -> DockerOptions {
+        DockerOptions { host_path_map: self.host_path_map.clone(), ..DockerOptions::default() }
     }
 }
 
-/// The library, with the secrets it may hand out.
-pub(crate) fn runtime(secrets: BTreeMap<String, Secret>) -> Result<Runtime, RuntimeError> {
-    builder().secrets(secrets).build()
+/// The library on an engine, with nothing set up but what the environment says.
+pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeError> {
+    match engine {
+        EngineName::Native => builder().build(),
+        EngineName::Docker => builder().build_on_docker(DockerOptions::default()).await,
+    }
 }
 
 /// The library as the environment sets it up.
@@ -151,6 +166,15 @@ fn resource(mount: &str) -> Result<FileResource> {
     Ok(FileResource { read_only, ..FileResource::new(host, guest) })
 }
 
+/// `HERE=THERE`, both absolute.
+fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
+    let paths = pair.split_once('=').map(|(here, there)| (PathBuf::from(here), PathBuf::from(there)));
+    match paths {
+        Some((here, there)) if here.is_absolute() && there.is_absolute() => Ok((here, there)),
+        _ => bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data"),
+    }
+}
+
 fn read_tool(path: &Path) -> Result<ToolSource> {
     let place = || format!("tool file {}", path.display());
     let source = fs::read_to_string(path).with_context(place)?;
@@ -220,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_bad_value_is_refused_by_the_option_that_gave_it() {
-        let table: [(Spoil, &str); 8] = [
+        let table: [(Spoil, &str); 9] = [
             (
                 |o| o.timeout = Some(-1.0),
                 "--timeout: resource_limits.execution_timeout_sec = -1.0 is invalid",
@@ -229,6 +253,7 @@ mod tests {
             (|o| o.memory = Some(1), "--memory: resource_limits.memory_mb = 1 is invalid"),
             (|o| o.dep = vec!["-r x".into()], "--dep: dependencies[0]"),
             (|o| o.python = Some("2.7".into()), "--python: \"2.7\" is not a Python version"),
+            (|o| o.map_path = vec!["a=/b".into()], "--map-path \"a=/b\": must be HERE=THERE"),
             (|o| o.env = vec!["A".into()], "--env \"A\": must be NAME=VALUE"),
             (|o| o.allow_host = vec!["a:http".into()], "--allow-host \"a:http\": \"http\" is not a port"),
             (|o| o.mount = vec!["/tmp".into()], "--mount \"/tmp\": must be HOST:GUEST"),

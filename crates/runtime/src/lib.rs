@@ -45,7 +45,7 @@ pub use belljar_core::{
     LogLine, NetworkVerdict, ScriptError, Secret, Usage, Verdict,
 };
 pub use belljar_engine::builder::Progress;
-pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions};
+pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
 pub use belljar_engine::native::{Resolve, ResolveError, Resolving};
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{

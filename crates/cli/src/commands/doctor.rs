@@ -1,6 +1,5 @@
 //! `belljar doctor`: what this machine offers, and proof that a script runs on it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +9,7 @@ use belljar::{Capabilities, Protection, Runtime, Sandbox, SandboxConfig, State};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, EngineName};
 use crate::env;
 use crate::error::{CliError, with_causes};
 use crate::exit::End;
@@ -51,7 +50,7 @@ enum Health {
 pub(super) async fn doctor(options: DoctorArgs) -> Result<End, CliError> {
     let mut interrupts = Interrupts::listen()?;
     let report = tokio::select! {
-        report = examine() => report,
+        report = examine(options.engine) => report,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
     };
     let printer = Printer::new(Output::Human);
@@ -63,7 +62,7 @@ pub(super) async fn doctor(options: DoctorArgs) -> Result<End, CliError> {
     Ok(if report.ok { End::Done } else { End::Unfit })
 }
 
-async fn examine() -> Report {
+async fn examine(engine: EngineName) -> Report {
     let mut report = Report::default();
     let machine = Machine::here();
     let user = if machine.root { "root" } else { "an ordinary user" };
@@ -74,7 +73,7 @@ async fn examine() -> Report {
     report.checks.push(Row::good("kernel", system));
     report.checks.push(Row::good("user", user));
     report.checks.push(cache());
-    match settings::runtime(BTreeMap::new()) {
+    match settings::runtime_on(engine).await {
         Ok(runtime) => {
             let Capabilities { protections, egress_policy, .. } = runtime.capabilities();
             report.protections = protections.iter().map(Row::of).collect();

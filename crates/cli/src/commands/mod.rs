@@ -1,6 +1,8 @@
 //! One file per command, and what is around every one of them.
 
 mod bench;
+mod build;
+mod docker;
 mod doctor;
 mod run;
 mod shell;
@@ -43,6 +45,8 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Shell(options) => shell::shell(options, verbose).await,
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
+            Command::Build(options) => build::build(options, verbose).await,
+            Command::Docker(command) => docker::docker(command).await,
         }
     };
     // As a task, because whatever wakes the outermost future also rings the event loop's own bell, which is a system call each time.

@@ -22,7 +22,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     let settings = Settings::resolve(&options.sandbox)?;
     let request = request(&options, &printer)?;
     let mut interrupts = Interrupts::listen()?;
-    let runtime = settings.runtime()?;
+    let runtime = settings.runtime().await?;
     let outcome = tokio::select! {
         outcome = run_and_show(&runtime, &settings, request, (&printer, verbose)) => outcome,
         interrupt = interrupts.next() => Ok(End::Interrupted(interrupt)),

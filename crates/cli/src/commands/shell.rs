@@ -26,7 +26,7 @@ const QUIT: [&str; 5] = [":quit", "exit", "exit()", "quit", "quit()"];
 pub(super) async fn shell(options: ShellArgs, verbose: bool) -> Result<End, CliError> {
     let settings = Settings::resolve(&options.sandbox)?;
     let interrupts = Interrupts::listen()?;
-    let runtime = settings.runtime()?;
+    let runtime = settings.runtime().await?;
     let outcome = converse(&runtime, &settings, interrupts, verbose).await;
     runtime.shutdown().await;
     outcome

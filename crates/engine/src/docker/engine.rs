@@ -15,6 +15,7 @@ use super::context::{InstallerFiles, hex};
 use super::daemon::Daemon;
 use super::labels::Controller;
 use super::protections::protections;
+use super::prune::{Pruned, Sureness, prune};
 use super::remover::Remover;
 use super::sidecar::{Sidecar, SidecarSettings};
 use super::template::DockerTemplate;
@@ -88,6 +89,15 @@ impl DockerEngine {
             .map_err(|error| EngineError::Io { action: "name this program", source: error.into() })?;
         let controller = Controller::new(hex(&id));
         let remover = Remover::new(daemon.clone());
+        // What killed programs left here goes now, and nobody waits for it.
+        let sweeping = daemon.clone();
+        tokio::spawn(async move {
+            match prune(&sweeping, Sureness::Certain, false).await {
+                Ok(pruned) if pruned.containers.is_empty() && pruned.volumes.is_empty() => {}
+                Ok(pruned) => tracing::info!(?pruned, "orphans are removed"),
+                Err(error) => tracing::debug!(%error, "orphans could not be looked for"),
+            }
+        });
         Ok(Self { options, daemon, capabilities, controller, remover })
     }
 
@@ -114,6 +124,12 @@ impl DockerEngine {
         self.check(blueprint)?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
         Ok((image.tag, image.built))
+    }
+
+    /// Removes what programs that are no more left on the daemon, and nothing of those that live. With `images`, also every image of
+    /// ours that no container uses.
+    pub async fn prune(&self, images: bool) -> Result<Pruned, EngineError> {
+        Ok(prune(&self.daemon, Sureness::Reasonable, images).await?)
     }
 
     fn build_settings(&self) -> BuildSettings {

@@ -29,9 +29,11 @@ mod frames;
 mod labels;
 mod message;
 mod protections;
+mod prune;
 mod remover;
 mod sidecar;
 mod template;
 
 pub use engine::{DockerEngine, DockerOptions};
 pub use error::DockerError;
+pub use prune::Pruned;

@@ -1,0 +1,43 @@
+//! `belljar build`: the image of a sandbox, made ahead of its first run.
+
+use belljar::{DockerEngine, RuntimeError};
+use serde::Serialize;
+
+use crate::args::BuildArgs;
+use crate::error::CliError;
+use crate::exit::End;
+use crate::interrupt::Interrupts;
+use crate::printer::{Output, Printer};
+use crate::progress::Preparation;
+use crate::settings::Settings;
+
+#[derive(Serialize)]
+struct Built {
+    image: String,
+    built: bool,
+}
+
+pub(super) async fn build(options: BuildArgs, verbose: bool) -> Result<End, CliError> {
+    let settings = Settings::resolve(&options.sandbox)?;
+    let printer = Printer::new(Output::Human);
+    let mut interrupts = Interrupts::listen()?;
+    let making = async {
+        let engine = DockerEngine::connect(settings.docker_options()).await?;
+        let mut preparation = Preparation::new(&printer, verbose);
+        let (image, built) = engine.build(&settings.blueprint, &mut |step| preparation.show(&step)).await?;
+        Ok::<_, RuntimeError>(Built { image, built })
+    };
+    let made = tokio::select! {
+        made = making => made?,
+        interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
+    };
+    if options.json {
+        printer.json(&made)?;
+    } else {
+        if !made.built {
+            printer.note("unchanged, so it was not built again")?;
+        }
+        printer.text(&format!("{}\n", made.image))?;
+    }
+    Ok(End::Done)
+}

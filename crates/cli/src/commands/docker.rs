@@ -1,0 +1,37 @@
+//! `belljar docker`: what is kept on a daemon.
+
+use belljar::{DockerEngine, DockerOptions, RuntimeError};
+
+use crate::args::{DockerCommand, PruneArgs};
+use crate::error::CliError;
+use crate::exit::End;
+use crate::printer::{Output, Printer};
+
+pub(super) async fn docker(command: DockerCommand) -> Result<End, CliError> {
+    match command {
+        DockerCommand::Prune(options) => prune(options).await,
+    }
+}
+
+async fn prune(options: PruneArgs) -> Result<End, CliError> {
+    let printer = Printer::new(Output::Human);
+    let engine = DockerEngine::connect(DockerOptions::default()).await.map_err(RuntimeError::from)?;
+    let pruned = engine.prune(options.images).await.map_err(RuntimeError::from)?;
+    let removed = [
+        ("container", &pruned.containers),
+        ("volume", &pruned.volumes),
+        ("image", &pruned.images),
+    ];
+    for (kind, names) in removed {
+        for name in names {
+            printer.text(&format!("removed {kind} {name}\n"))?;
+        }
+    }
+    if removed.iter().all(|(_, names)| names.is_empty()) {
+        printer.note("there was nothing to remove")?;
+    }
+    if pruned.in_use > 0 {
+        printer.note(&format!("{} containers are in use and stay", pruned.in_use))?;
+    }
+    Ok(End::Done)
+}

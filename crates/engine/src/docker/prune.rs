@@ -1,0 +1,208 @@
+//! What is left on a daemon of programs that are no more.
+//!
+//! Little should be: containers end with the connection of whoever made them and remove themselves. What stays is what never started, what is
+//! paused, and the volumes that proxies had. Whether its maker is gone is certain only on the same host; elsewhere a thing is an orphan
+//! when nothing of that program runs any more and it is not new.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptions, RemoveVolumeOptions,
+};
+
+use super::DockerError;
+use super::daemon::Daemon;
+use super::error::is_missing;
+use super::labels::{self, Whereabouts};
+
+/// Longer than anything takes from being made to being in use.
+const NEW: Duration = Duration::from_secs(600);
+
+/// What was removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Containers, by short id.
+    pub containers: Vec<String>,
+    /// Volumes, by name.
+    pub volumes: Vec<String>,
+    /// Images, by name.
+    pub images: Vec<String>,
+    /// Containers that are somebody's.
+    pub in_use: usize,
+}
+
+/// How sure one must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sureness {
+    /// Only what was made by a process of this host that is known to be over.
+    Certain,
+    /// Also what nobody can be using by now.
+    Reasonable,
+}
+
+pub(super) async fn prune(daemon: &Daemon, sureness: Sureness, images: bool) -> Result<Pruned, DockerError> {
+    let mut pruned = Pruned::default();
+    containers(daemon, sureness, &mut pruned).await?;
+    volumes(daemon, sureness, &mut pruned).await?;
+    if images {
+        unused_images(daemon, &mut pruned).await?;
+    }
+    Ok(pruned)
+}
+
+fn ours() -> HashMap<&'static str, Vec<&'static str>> {
+    HashMap::from([("label", vec![labels::CONTROLLER])])
+}
+
+async fn containers(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Result<(), DockerError> {
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&ours()).build();
+    let found = daemon.api.list_containers(Some(options)).await.map_err(DockerError::api("list containers"))?;
+    for container in found {
+        let Some(id) = &container.id else { continue };
+        if !is_orphan(&container, sureness) {
+            pruned.in_use += 1;
+            continue;
+        }
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        match daemon.api.remove_container(id, Some(options)).await {
+            Ok(()) => pruned.containers.push(id.chars().take(12).collect()),
+            Err(error) if is_missing(&error) || error.to_string().contains("already in progress") => {}
+            Err(error) => return Err(DockerError::api(format!("remove container {id}"))(error)),
+        }
+    }
+    Ok(())
+}
+
+fn is_orphan(container: &ContainerSummary, sureness: Sureness) -> bool {
+    let labels = container.labels.as_ref();
+    let process = labels.and_then(|labels| labels.get(labels::PROCESS)).map(String::as_str);
+    if process.and_then(Whereabouts::parse).is_some_and(|process| process.is_surely_gone()) {
+        return true;
+    }
+    let runs = matches!(
+        container.state,
+        Some(
+            ContainerSummaryStateEnum::RUNNING
+                | ContainerSummaryStateEnum::PAUSED
+                | ContainerSummaryStateEnum::RESTARTING
+        )
+    );
+    sureness == Sureness::Reasonable && !runs && is_old(container.created)
+}
+
+fn is_old(created: Option<i64>) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let then = Duration::from_secs(created.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0));
+    now.saturating_sub(then) > NEW
+}
+
+async fn volumes(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Result<(), DockerError> {
+    let mut filters = ours();
+    filters.insert("dangling", vec!["true"]);
+    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let found = daemon.api.list_volumes(Some(options)).await.map_err(DockerError::api("list volumes"))?;
+    for volume in found.volumes.unwrap_or_default() {
+        let process = volume.labels.get(labels::PROCESS).map(String::as_str);
+        let gone = process.and_then(Whereabouts::parse).is_some_and(|process| process.is_surely_gone());
+        // A proxy that lives holds its volume, so one that nobody holds is between two proxies at most.
+        if !gone && (sureness == Sureness::Certain || !has_run_out(volume.created_at.as_deref())) {
+            continue;
+        }
+        match daemon.api.remove_volume(&volume.name, None::<RemoveVolumeOptions>).await {
+            Ok(()) => pruned.volumes.push(volume.name),
+            Err(error) if is_missing(&error) => {}
+            // Somebody took it up just now.
+            Err(error) => tracing::debug!(volume = volume.name, %error, "a volume is left"),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a moment such as `2024-05-01T10:00:00Z` is not of today or yesterday, in UTC: a day is all that is looked at.
+fn has_run_out(created: Option<&str>) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let recent = [now, now.saturating_sub(86_400)].map(day);
+    created.is_some_and(|moment| !recent.iter().any(|day| moment.starts_with(day.as_str())))
+}
+
+/// The date of a moment, by the calendar that has been in use everywhere since long before.
+fn day(seconds: u64) -> String {
+    // Years that begin in March have their odd day last.
+    let days = seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+async fn unused_images(daemon: &Daemon, pruned: &mut Pruned) -> Result<(), DockerError> {
+    let filters = HashMap::from([("label", vec![labels::CHECKSUM])]);
+    let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+    let found = daemon.api.list_images(Some(options)).await.map_err(DockerError::api("list images"))?;
+    for image in found {
+        let name = image.repo_tags.first().cloned().unwrap_or(image.id);
+        // Without force: the daemon refuses those that a container uses.
+        match daemon.api.remove_image(&name, None::<RemoveImageOptions>, None).await {
+            Ok(_) => pruned.images.push(name),
+            Err(error) => tracing::debug!(image = name, %error, "an image is left"),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (951_782_399, "2000-02-28"),
+            (951_782_400, "2000-02-29"),
+            (1_709_251_199, "2024-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_735_689_600, "2025-01-01"),
+        ] {
+            assert_eq!(day(seconds), expected);
+        }
+        let today = day(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs());
+        assert!(!has_run_out(Some(&format!("{today}T10:00:00Z"))));
+        assert!(has_run_out(Some("2001-01-01T00:00:00Z")));
+    }
+
+    #[test]
+    fn a_container_of_a_process_that_is_over_is_an_orphan_and_one_of_a_living_is_not() {
+        let here = Whereabouts::of_this_process().to_string();
+        let over = here.rsplit_once('/').unwrap().0.to_owned() + "/1";
+        let elsewhere = format!("another{here}");
+        let container = |process: &str, state, created| ContainerSummary {
+            labels: Some(HashMap::from([(labels::PROCESS.to_owned(), process.to_owned())])),
+            state: Some(state),
+            created: Some(created),
+            ..ContainerSummary::default()
+        };
+        let (running, exited) = (ContainerSummaryStateEnum::RUNNING, ContainerSummaryStateEnum::EXITED);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
+        for (process, state, created, certain, reasonable) in [
+            (&here, running, 0, false, false),
+            (&over, running, now, true, true),
+            (&elsewhere, running, 0, false, false),
+            (&elsewhere, exited, 0, false, true),
+            (&elsewhere, exited, now, false, false),
+            (&here, exited, now, false, false),
+        ] {
+            let container = container(process, state, created);
+            assert_eq!(is_orphan(&container, Sureness::Certain), certain, "{container:?}");
+            assert_eq!(is_orphan(&container, Sureness::Reasonable), reasonable, "{container:?}");
+        }
+    }
+}
