@@ -43,6 +43,11 @@ pub trait Template: Send + Sync + 'static {
     /// What came of making it ready.
     fn report(&self) -> &TemplateReport;
 
+    /// Whether its cells are used again: they then count as stock while they are in use.
+    fn cells_come_back(&self) -> bool {
+        false
+    }
+
     /// Makes a cell that is ready for a request.
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
 }

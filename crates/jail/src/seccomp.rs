@@ -205,7 +205,24 @@ fn conditional() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
         (nr::PRLIMIT64, vec![rule(vec![other(0, 0)?])?]),
     ]);
     rules.extend(bits_that_change_ids()?);
+    rules.extend(priorities_of_pid_1()?);
     Ok(rules)
+}
+
+/// Slowing down the cell's PID 1, by its number, its group's or its user's. Where cells are used again, what it starts next would
+/// be slow as well.
+fn priorities_of_pid_1() -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
+    const PRIO_USER: u64 = 2;
+    const IOPRIO_WHO_USER: u64 = 3;
+    let equal = |argument, value| rule(vec![condition(argument, SeccompCmpOp::Eq, value)?]);
+    Ok(BTreeMap::from([
+        (nr::SETPRIORITY, vec![equal(1, 1)?, equal(0, PRIO_USER)?]),
+        (nr::IOPRIO_SET, vec![equal(1, 1)?, equal(0, IOPRIO_WHO_USER)?]),
+        (nr::SCHED_SETAFFINITY, vec![equal(0, 1)?]),
+        (nr::SCHED_SETATTR, vec![equal(0, 1)?]),
+        (nr::SCHED_SETPARAM, vec![equal(0, 1)?]),
+        (nr::SCHED_SETSCHEDULER, vec![equal(0, 1)?]),
+    ]))
 }
 
 /// Set-user-id and set-group-id bits, which do nothing in a cell and, in a granted directory, everything on the host.

@@ -7,8 +7,10 @@
 //! * `density`: many cells alive at once, what each costs, and whether a call minds the others.
 //! * `volume`: much output.
 //! * `floor`: Python without a sandbox.
+//! * `containers`: instead of the above, the docker engine's containers, which are used again.
 //! * `soak`: on request, very many runs, and whether anything grows.
 
+mod containers;
 mod density;
 mod floor;
 mod latency;
@@ -21,9 +23,9 @@ mod yardstick;
 
 use std::path::PathBuf;
 
-use belljar::{ExecutionResult, Runtime, Sandbox, SandboxConfig};
+use belljar::{DockerOptions, ExecutionResult, Runtime, Sandbox, SandboxConfig};
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, EngineName};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::interrupt::Interrupts;
@@ -38,12 +40,17 @@ const SCRIPT: &str = "emit_result({'s': 'ok'})";
 pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
     let printer = Printer::new(Output::Human);
     let mut interrupts = Interrupts::listen()?;
-    let overflow = match options.soak {
-        Some(_) => soak::OVERFLOW,
+    let overflow = match (options.soak, options.engine) {
+        (Some(_), _) => soak::OVERFLOW,
+        (None, EngineName::Docker) => containers::OVERFLOW,
         // Room for the largest number of cells that is measured.
-        None => options.cells as usize + 200,
+        (None, EngineName::Native) => options.cells as usize + 200,
     };
-    let runtime = settings::builder().max_overflow(overflow).build()?;
+    let builder = settings::builder().max_overflow(overflow);
+    let runtime = match options.engine {
+        EngineName::Native => builder.build()?,
+        EngineName::Docker => builder.build_on_docker(DockerOptions::default()).await?,
+    };
     let report = tokio::select! {
         report = measure(&runtime, &options, &printer) => report,
         interrupt = interrupts.next() => {
@@ -67,6 +74,10 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     if let Some(runs) = options.soak {
         say("soaking…")?;
         return soak::measure(runtime, runs).await;
+    }
+    if options.engine == EngineName::Docker {
+        say("measuring containers…")?;
+        return containers::measure(runtime, options).await;
     }
     say("measuring templates…")?;
     let (sandbox, templates) = latency::cold_templates(runtime, count).await?;

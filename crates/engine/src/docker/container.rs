@@ -16,11 +16,16 @@ const MIB: i64 = 1 << 20;
 const SUPERVISOR_BYTES: i64 = 16 * MIB;
 /// Where the proxy's socket shows up in containers that have a way out.
 pub(super) const WAY_OUT: &str = "/run/belljar-way-out";
+/// What every cell of every engine is called.
+const HOST_NAME: &str = "belljar";
 /// Who a guest is.
 const USER: &str = "1000:1000";
 
-/// What is empty to a guest: what Docker hides by itself, and what tells of the host besides.
-const MASKED: [&str; 18] = [
+/// What is empty to a guest: what Docker hides by itself, what tells of the host besides, and what a native cell does not have: terminals,
+/// queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
+const MASKED: [&str; 37] = [
+    "/dev/mqueue",
+    "/dev/pts",
     "/proc/asound",
     "/proc/acpi",
     "/proc/cmdline",
@@ -35,10 +40,27 @@ const MASKED: [&str; 18] = [
     "/proc/timer_list",
     "/proc/timer_stats",
     "/proc/version_signature",
-    "/sys/class/dmi",
-    "/sys/devices/virtual/powercap",
+    "/sys/block",
+    "/sys/bus",
+    "/sys/class",
+    "/sys/dev",
+    "/sys/devices",
     "/sys/firmware",
+    "/sys/fs/bpf",
+    "/sys/fs/btrfs",
+    "/sys/fs/erofs",
+    "/sys/fs/ext4",
+    "/sys/fs/f2fs",
+    "/sys/fs/fuse",
+    "/sys/fs/pstore",
+    "/sys/fs/selinux",
+    "/sys/fs/smackfs",
+    "/sys/fs/tmpfs",
+    "/sys/fs/xfs",
+    "/sys/hypervisor",
     "/sys/kernel",
+    "/sys/module",
+    "/sys/power",
 ];
 /// What a guest cannot change even where permissions would let it. Docker's own list.
 const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
@@ -60,7 +82,7 @@ impl ContainerPlan<'_> {
     pub(super) fn body(&self) -> ContainerCreateBody {
         ContainerCreateBody {
             image: Some(self.image.to_owned()),
-            hostname: Some("belljar".into()),
+            hostname: Some(HOST_NAME.into()),
             user: Some(USER.into()),
             env: Some(self.env.to_vec()),
             labels: Some(self.labels.clone()),
@@ -109,6 +131,8 @@ impl ContainerPlan<'_> {
             // There is nobody to ask, and whom the daemon's host asks is nobody's business.
             dns: Some(vec!["127.0.0.1".into()]),
             dns_search: Some(vec![".".into()]),
+            // Without a network the daemon does not say so itself.
+            extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
             // Where a daemon has no IPv6, the loopback would have none either.
             sysctls: Some(HashMap::from([("net.ipv6.conf.all.disable_ipv6".to_owned(), "0".to_owned())])),
             tmpfs: Some(self.scratch()),

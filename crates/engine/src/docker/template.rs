@@ -45,6 +45,10 @@ impl Template for DockerTemplate {
         &self.report
     }
 
+    fn cells_come_back(&self) -> bool {
+        self.uses > 1
+    }
+
     fn spawn(&self, _need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -38,6 +38,7 @@ ROUNDS = 8
 #: How closely processor time is told while something runs.
 CLOSEST_LOOK, WIDEST_LOOK = 0.02, 1.0
 WIPE_WITHIN = 10.0
+NOBODY = "65534"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _zeros = bytes(ROOM)
@@ -69,6 +70,15 @@ def _refuse_calls(path):
         code, rest = rest[4 : 4 + size], rest[4 + size :]
         program = _Filter(size // 8, code)
         _prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
+
+
+def _settle_login():
+    """Who has no login id may take any, once: the host's audit log would show a guest's deeds as somebody else's. Nobody takes it first."""
+    try:
+        with open("/proc/self/loginuid", "w") as file:
+            file.write(NOBODY)
+    except OSError:
+        pass  # It has one, or this kernel knows none.
 
 
 def _load_harness():
@@ -298,11 +308,11 @@ def _become_guest(harness, modules, open_files, channel, stdout, stderr):
         _prctl(PR_SET_DUMPABLE, 1)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # Rather the script than its supervisor.
-        harness.cell(CHANNEL, *modules)
     except BaseException as error:
         os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
-    finally:
         os._exit(70)
+    # Whatever it raises goes up to the top: a guest whose harness fails ends as any Python program does.
+    harness.cell(CHANNEL, *modules)
 
 
 def _kill_all():
@@ -401,18 +411,22 @@ def _network_counters():
     return counted
 
 
-def _make_as_new(authority):
-    """Undoes whatever a guest did, or raises."""
+def _make_as_new(authority, next_guest):
+    """Undoes whatever a guest did, or raises. Everything has been killed but the next guest, which was forked after that."""
     deadline = time.monotonic() + WIPE_WITHIN
     while True:
-        _kill_all()
-        _reap(None)
-        others = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+        _reap(next_guest)
+        others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, next_guest.pid)]
         if not others:
             break
         if time.monotonic() > deadline:
             raise TimeoutError(f"{len(others)} processes do not die")
-        time.sleep(0.0005)  # They are dying: there is nothing to be told by.
+        for pid in others:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.0002)  # They are dying: there is nothing to be told by.
     for place in PLACES:
         if os.path.isdir(place) and os.access(place, os.W_OK):
             _empty(place, deadline)
@@ -473,9 +487,11 @@ class Supervisor:
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         self._guest = None
 
-    def new_guest(self):
-        """Forks the next guest and waits for its word that it is ready."""
-        guest = Guest(self._harness, self._modules, self._settings["open_files"])
+    def fork_guest(self):
+        return Guest(self._harness, self._modules, self._settings["open_files"])
+
+    def await_guest(self, guest):
+        """Takes a guest once it says that it is ready."""
         poll = select.poll()
         for descriptor in guest.streams:
             poll.register(descriptor, select.POLLIN)
@@ -607,15 +623,19 @@ class Supervisor:
 
     def _reset(self):
         try:
+            _kill_all()
             if self._guest is not None:
-                _kill_all()
                 self._guest.close()
                 self._guest = None
-            _make_as_new(self._authority)
+            # It gets ready while the last one is dying and what that left behind is removed.
+            guest = self.fork_guest()
+            _make_as_new(self._authority, guest)
             if self._network is not None and _network_counters() != self._network:
                 raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
-            self.new_guest()
+            self.await_guest(guest)
         except Exception as error:
+            if os.getpid() != 1:
+                raise  # The guest's own.
             self._host.tell("reset_failed", reason=f"{type(error).__name__}: {error}")
             return
         self._host.tell("reset_done", usage=self._meter.usage())
@@ -632,6 +652,7 @@ def _boot(host):
 
 
 def main():
+    _settle_login()
     # Nobody in here may look into this process, stop it, or read what it reads.
     _prctl(PR_SET_DUMPABLE, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -655,8 +676,10 @@ def main():
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         supervisor = Supervisor(host, harness, (module, spare), settings)
-        supervisor.new_guest()
+        supervisor.await_guest(supervisor.fork_guest())
     except BaseException as error:
+        if os.getpid() != 1:
+            raise  # The guest's own.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
     supervisor.tell_ready(harness.report(template))

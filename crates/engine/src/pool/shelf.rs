@@ -75,6 +75,7 @@ pub struct Shelf {
     blueprint: Blueprint,
     options: PoolOptions,
     report: TemplateReport,
+    moment: Duration,
     state: Mutex<State>,
     /// Rung when an idle cell stirs, which it does only to die.
     stirred: Arc<Stirred>,
@@ -109,6 +110,8 @@ impl Wake for Stirred {
 
 /// How long the stock may be short by a little: longer than most runs take.
 const A_MOMENT: Duration = Duration::from_millis(2);
+/// How long a cell that is used again is waited for: longer than most runs and resets take, shorter than making another.
+const A_RETURN: Duration = Duration::from_millis(30);
 
 /// After a failed attempt to make a cell, how long until the next one that no caller asked for.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -123,13 +126,15 @@ impl Shelf {
         options: PoolOptions,
     ) -> Arc<Self> {
         let stock = blueprint.config.pool_size;
+        let come_back = template.cells_come_back();
         let shelf = Arc::new_cyclic(|me| Self {
             name: blueprint.config.name.clone(),
             engine,
             report: template.report().clone(),
+            moment: if come_back { A_RETURN } else { A_MOMENT },
             state: Mutex::new(State {
                 // The first cell tells how large the stock may be.
-                slots: Slots::new(stock.min(1), stock + options.max_overflow),
+                slots: Slots::with_cells_that_come_back(come_back, stock.min(1), stock + options.max_overflow),
                 stock: None,
                 template: Some(template),
                 idle: HashMap::new(),
@@ -220,7 +225,9 @@ impl Shelf {
             {
                 let state = self.lock();
                 let slots = &state.slots;
-                if slots.idle() >= count.min(slots.capacity().saturating_sub(slots.leased())) {
+                // Those that will not come back take up room.
+                let lost = slots.leased() + slots.idle() - slots.present();
+                if slots.present() >= count.min(slots.capacity().saturating_sub(lost)) {
                     return Ok(());
                 }
                 if let Some(failure) = &state.last_failure {
@@ -330,9 +337,9 @@ impl Shelf {
     }
 
     fn catch_up_in_a_moment(&self) {
-        let me = self.me.clone();
+        let (me, moment) = (self.me.clone(), self.moment);
         tokio::spawn(async move {
-            tokio::time::sleep(A_MOMENT).await;
+            tokio::time::sleep(moment).await;
             if let Some(me) = me.upgrade() {
                 me.change(Slots::catch_up);
             }

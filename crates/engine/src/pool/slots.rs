@@ -12,6 +12,9 @@
 //! Every method changes the state and returns what the driver has to do about it. The rule for making cells is one line,
 //! [`Slots::missing`]; it is asked after every change, so a freed slot can never be overlooked. One thing may wait: while the stock is not low,
 //! what a checkout took from it is made up for a moment later or when a run ends, so that the run that has just begun has the processor to itself.
+//!
+//! Cells that come back after a use count as stock while they are away, and a caller who finds none waits a moment for one of them before
+//! another is made.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -50,6 +53,8 @@ pub(crate) enum Refusal {
 pub(crate) struct Slots {
     capacity: usize,
     stock: usize,
+    /// Whether cells are used again.
+    come_back: bool,
     idle: VecDeque<CellId>,
     leased: BTreeSet<CellId>,
     making: usize,
@@ -63,8 +68,15 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// Accounts for a stock of `stock` idle cells, and at most `capacity` of any kind.
+    #[cfg(test)]
     pub(crate) fn new(stock: usize, capacity: usize) -> Self {
+        Self::with_cells_that_come_back(false, stock, capacity)
+    }
+
+    /// The same, for cells that are or are not used again.
+    pub(crate) fn with_cells_that_come_back(come_back: bool, stock: usize, capacity: usize) -> Self {
         Self {
+            come_back,
             capacity: capacity.max(1),
             stock: stock.min(capacity),
             idle: VecDeque::new(),
@@ -89,17 +101,27 @@ impl Slots {
         }
         let Some(cell) = self.idle.pop_front() else {
             self.waiting.push_back(who);
-            return self.make_missing();
+            return match self.come_back && !self.leased.is_empty() {
+                true => self.make_soon(),
+                false => self.make_missing(),
+            };
         };
         self.leased.insert(cell);
         let mut actions = vec![Action::Give { to: who, cell }];
         if self.idle.len() < self.stock.div_ceil(2) {
             actions.extend(self.make_missing());
-        } else if self.missing() > 0 && !self.catching_up {
-            self.catching_up = true;
-            actions.push(Action::MakeSoon);
+        } else {
+            actions.extend(self.make_soon());
         }
         actions
+    }
+
+    fn make_soon(&mut self) -> Vec<Action> {
+        if self.missing() == 0 || self.catching_up {
+            return Vec::new();
+        }
+        self.catching_up = true;
+        vec![Action::MakeSoon]
     }
 
     /// The moment has passed.
@@ -205,10 +227,15 @@ impl Slots {
         if self.closed {
             return 0;
         }
-        let for_stock = if self.stock_paused { 0 } else { self.stock.saturating_sub(self.idle.len()) };
+        let for_stock = if self.stock_paused { 0 } else { self.stock.saturating_sub(self.present()) };
         let wanted = self.waiting.len() + for_stock;
         let room = self.capacity.saturating_sub(self.idle.len() + self.leased.len() + self.making);
         wanted.saturating_sub(self.making).min(room)
+    }
+
+    /// Cells that count as stock.
+    pub(crate) fn present(&self) -> usize {
+        self.idle.len() + if self.come_back { self.leased.len() } else { 0 }
     }
 
     pub(crate) fn idle(&self) -> usize {
@@ -290,9 +317,9 @@ mod tests {
     }
 
     impl Books {
-        fn new(stock: usize, overflow: usize) -> Self {
+        fn new(come_back: bool, stock: usize, overflow: usize) -> Self {
             let mut books = Self {
-                slots: Slots::new(stock, stock + overflow),
+                slots: Slots::with_cells_that_come_back(come_back, stock, stock + overflow),
                 next_cell: 0,
                 next_ticket: 0,
                 making: 0,
@@ -417,7 +444,7 @@ mod tests {
             assert!(slots.waiting() == 0 || slots.idle() == 0, "a caller waits beside an idle cell");
             let full = alive == slots.capacity();
             assert!(
-                full || slots.making() >= slots.waiting(),
+                full || slots.making() >= slots.waiting() || self.catching_up,
                 "a caller waits though there is room, and nothing is made"
             );
             assert!(self.catching_up || slots.missing() == 0, "the stock is short, and nobody sees to it");
@@ -431,8 +458,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn no_order_of_events_breaks_the_accounts(stock in 0usize..5, overflow in 0usize..4, steps in steps()) {
-            let mut books = Books::new(stock, overflow);
+        fn no_order_of_events_breaks_the_accounts(
+            come_back in any::<bool>(),
+            stock in 0usize..5,
+            overflow in 0usize..4,
+            steps in steps(),
+        ) {
+            let mut books = Books::new(come_back, stock, overflow);
             for step in steps {
                 books.take(step);
             }
@@ -462,6 +494,21 @@ mod tests {
         assert_eq!(slots.checkout(Ticket(3)), [give(3, 3), Action::Make, Action::Make, Action::Make]);
         assert_eq!(slots.spent(CellId::new(1)), []);
         assert_eq!(slots.catch_up(), []);
+    }
+
+    #[test]
+    fn cells_that_come_back_are_waited_for_a_moment_and_not_doubled() {
+        let mut slots = Slots::with_cells_that_come_back(true, 1, 2);
+        assert_eq!(slots.open(), [Action::Make]);
+        slots.made(CellId::new(1));
+        let give = |ticket, cell| Action::Give { to: Ticket(ticket), cell: CellId::new(cell) };
+        assert_eq!(slots.checkout(Ticket(1)), [give(1, 1)], "nothing is made in its place");
+        assert_eq!(slots.checkout(Ticket(2)), [Action::MakeSoon]);
+        assert_eq!(slots.returned(CellId::new(1)), [give(2, 1)]);
+        assert_eq!(slots.catch_up(), [], "the one that came back was enough");
+        assert_eq!(slots.checkout(Ticket(3)), [Action::MakeSoon]);
+        assert_eq!(slots.catch_up(), [Action::Make], "nobody came back in time");
+        assert_eq!(slots.spent(CellId::new(1)), [Action::Make], "one for the stock, beside the one for the caller");
     }
 
     #[test]

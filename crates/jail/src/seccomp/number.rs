@@ -71,6 +71,12 @@ mod here {
     pub(in super::super) const PERSONALITY: i64 = 135;
     pub(in super::super) const PIDFD_GETFD: i64 = 438;
     pub(in super::super) const PIVOT_ROOT: i64 = 155;
+    pub(in super::super) const SETPRIORITY: i64 = 141;
+    pub(in super::super) const IOPRIO_SET: i64 = 251;
+    pub(in super::super) const SCHED_SETAFFINITY: i64 = 203;
+    pub(in super::super) const SCHED_SETATTR: i64 = 314;
+    pub(in super::super) const SCHED_SETPARAM: i64 = 142;
+    pub(in super::super) const SCHED_SETSCHEDULER: i64 = 144;
     pub(in super::super) const PRLIMIT64: i64 = 302;
     pub(in super::super) const PROCESS_MADVISE: i64 = 440;
     pub(in super::super) const PROCESS_VM_READV: i64 = 310;
@@ -158,6 +164,12 @@ mod here {
     pub(in super::super) const PERSONALITY: i64 = 92;
     pub(in super::super) const PIDFD_GETFD: i64 = 438;
     pub(in super::super) const PIVOT_ROOT: i64 = 41;
+    pub(in super::super) const SETPRIORITY: i64 = 140;
+    pub(in super::super) const IOPRIO_SET: i64 = 30;
+    pub(in super::super) const SCHED_SETAFFINITY: i64 = 122;
+    pub(in super::super) const SCHED_SETATTR: i64 = 274;
+    pub(in super::super) const SCHED_SETPARAM: i64 = 118;
+    pub(in super::super) const SCHED_SETSCHEDULER: i64 = 119;
     pub(in super::super) const PRLIMIT64: i64 = 261;
     pub(in super::super) const PROCESS_MADVISE: i64 = 440;
     pub(in super::super) const PROCESS_VM_READV: i64 = 270;

@@ -178,6 +178,7 @@ families! {
         addresses_in_pid_1
         settings_of_pid_1
         limits_of_pid_1
+        priorities_of_pid_1
         every_signal_to_pid_1
         stopping_pid_1
         signal_to_everybody

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use belljar_runtime::{Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict};
 
+use crate::engine::engine;
 use crate::support::{config, data, eventually, processes_below, run, runtime, sandbox_with};
 
 /// What every attack can use.
@@ -12,8 +13,14 @@ pub(crate) const PRELUDE: &str = include_str!("attacks/prelude.py");
 /// Far more than any attack takes on a loaded machine; a run that is still there then will never end.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// What an untouched cell says of itself.
-const PROBE: &str = "import sys\nemit_result([os.getpid(), os.listdir('/workspace'), os.listdir('/tmp'), 'grave' in sys.modules])";
+/// What an untouched cell says of itself: its place among its processes, what lies about, what it is given of the processor.
+const PROBE: &str = "import sys\npids = sorted(int(name) for name in os.listdir('/proc') if name.isdigit())\n\
+    emit_result([pids.index(os.getpid()) + 1, len(pids), os.listdir('/workspace'), os.listdir('/tmp'), os.listdir('/dev/shm'),\n\
+    'grave' in sys.modules, os.getpriority(os.PRIO_PROCESS, 0), sorted(os.sched_getaffinity(0)), os.sched_getscheduler(0)])";
+
+/// A native cell counts its processes from the start. A container that is used again goes on counting, which tells how much was started
+/// in it before and nothing else.
+const NUMBER: &str = "emit_result(os.getpid())";
 
 /// An attack as it stands in its file:
 ///
@@ -117,7 +124,7 @@ pub(crate) async fn all_fail(file: &'static str) {
     let sandbox = sandbox_with(&runtime, config()).await;
     let at_rest = processes_below(std::process::id());
     let untouched = run(&sandbox, PROBE).await;
-    assert_eq!(data(&untouched), "[2,[],[],false]");
+    assert!(data(&untouched).starts_with("[2,2,[],[],[],false,"), "{untouched:?}");
     let mut successful = Vec::new();
     for attack in Attack::all(file) {
         if let Err(why) = attack.run(&sandbox).await {
@@ -126,6 +133,9 @@ pub(crate) async fn all_fail(file: &'static str) {
         let after = run(&sandbox, PROBE).await;
         if after.final_data != untouched.final_data {
             successful.push(format!("{}: the next run is not untouched: {after:?}", attack.name));
+        }
+        if engine() == "native" && data(&run(&sandbox, NUMBER).await) != "2" {
+            successful.push(format!("{}: the next run does not start from PID 2", attack.name));
         }
         eventually(&format!("nothing is left of {}", attack.name), || {
             processes_below(std::process::id()) == at_rest

@@ -98,7 +98,7 @@ pub(super) async fn one_run(sandbox: &Sandbox) -> Result<Duration, CliError> {
     timed_run(sandbox).await.map(|(run, _)| run)
 }
 
-async fn timed_run(sandbox: &Sandbox) -> Result<(Duration, Duration), CliError> {
+pub(super) async fn timed_run(sandbox: &Sandbox) -> Result<(Duration, Duration), CliError> {
     let begun = Instant::now();
     let result = sandbox.run(SCRIPT).await?;
     let took = begun.elapsed();
@@ -106,7 +106,7 @@ async fn timed_run(sandbox: &Sandbox) -> Result<(Duration, Duration), CliError> 
     Ok((took, Duration::from_secs_f64(result.usage.wall_ms / 1e3)))
 }
 
-async fn session_steps(sandbox: &Sandbox, count: usize) -> Result<Vec<Duration>, CliError> {
+pub(super) async fn session_steps(sandbox: &Sandbox, count: usize) -> Result<Vec<Duration>, CliError> {
     let mut session = sandbox.session().await?;
     check(&session.step(SCRIPT).await?)?;
     let mut times = Vec::with_capacity(count);

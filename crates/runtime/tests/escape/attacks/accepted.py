@@ -44,6 +44,9 @@ emit_result(len(os.listdir("/usr/bin")) > 10)
 # attack: own_id_on_the_host
 # Accepted: the map of the user namespace shows which host id the cell has. It owns nothing there, or is the caller's own.
 # expect: ["1000", "1"]
+# A container has the daemon's user namespace; its own id there is 1000 without any right.
+# expect docker: ["0", "4294967295"]
+# expect docker: ["0", "65536"]
 inside, _, count = open("/proc/self/uid_map").read().split()
 emit_result([inside, count])
 

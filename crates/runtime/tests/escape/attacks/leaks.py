@@ -2,11 +2,13 @@
 
 # attack: environment
 # The host's variables hold its secrets; a cell's are a fixed list.
-# expect: []
+# expect: [[], []]
+# The daemon starts the supervisor with the container's name, which is the same for all; scripts do not get it.
+# expect docker: [[], ["HOSTNAME"]]
 known = {"HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "USER", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"}
 known |= {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"}
 start = {entry.split("=")[0] for entry in open("/proc/self/environ").read().split("\0") if entry}
-emit_result(sorted((set(os.environ) | start) - known))
+emit_result([sorted(set(os.environ) - known), sorted(start - known)])
 
 # attack: values_of_the_environment
 # No value may name a place or a user of the host's.
@@ -21,6 +23,8 @@ emit_result([os.uname().nodename, open("/proc/sys/kernel/hostname").read().strip
 # attack: identity_of_the_machine
 # Ids and notes that systems leave in /etc.
 # expect: []
+# The image's own, and two files of the container's: see host_name and resolver.
+# expect docker: ["hostname", "os-release", "issue", "motd", "fstab", "resolv.conf", "subuid", "environment"]
 names = ["machine-id", "hostname", "os-release", "issue", "motd", "fstab", "crontab", "hosts.allow", "resolv.conf", "subuid", "sudoers", "environment"]
 emit_result([name for name in names if os.path.lexists(f"/etc/{name}")])
 
@@ -34,10 +38,14 @@ emit_result(sorted(path for path in paths if not path.startswith(known)))
 # attack: sources_of_mounts
 # The system's directories show up under their own names; an interpreter, a layer or a grant from elsewhere does not, see grants.rs.
 # expect: []
+# Docker's own files. Where its data is kept and what it calls a container is of no use to whoever cannot reach either.
+# expect docker: [["containers/<id>/hostname", "/etc/hostname"], ["containers/<id>/hosts", "/etc/hosts"], ["containers/<id>/resolv.conf", "/etc/resolv.conf"]]
+import re
+
 rows = [line.split() for line in open("/proc/self/mountinfo")]
 elsewhere = ("/etc/localtime", "/opt/python", "/opt/pydeps", "/dev/", "/proc/")
 shown = [(row[3], row[4]) for row in rows if row[3] != "/" and not row[4].startswith(elsewhere)]
-emit_result([pair for pair in shown if pair[0] != pair[1]])
+emit_result(sorted([re.sub(r"^/.*/(containers/)[0-9a-f]{64}/", r"\1<id>/", source), place] for source, place in shown if source != place))
 
 # attack: keys
 # The kernel's key store: nobody's keys are shown.
@@ -110,9 +118,9 @@ emit_result(open("/proc/locks").readlines())
 
 # attack: numbers_of_processes_outside
 # Every id in a process's own status is of this namespace.
-# expect: ["2", "2", "1"]
-status = status_of("self")
-emit_result([status["NSpid"], status["NStgid"], status["PPid"]])
+# expect: [true, true, "1"]
+status, own = status_of("self"), str(os.getpid())
+emit_result([status["NSpid"] == own, status["NStgid"] == own, status["PPid"]])
 
 # attack: processes_in_the_load_average
 # Its last field is the last process id, of this namespace.
@@ -137,6 +145,8 @@ emit_result([os.listdir(place) for place in ("/workspace", "/tmp", "/dev/shm")])
 # attack: grants_that_nobody_gave
 # The root holds the system, the scratch places and nothing more.
 # expect: []
+# The rest of the image's root, and Docker's mark; what of it has contents is said in host_files.
+# expect docker: [".dockerenv", "boot", "home", "media", "mnt", "root", "sbin", "srv", "sys", "var"]
 known = {"bin", "lib", "lib32", "lib64", "libx32", "dev", "etc", "opt", "proc", "run", "tmp", "tools", "usr", "workspace"}
 emit_result(sorted(set(os.listdir("/")) - known))
 

@@ -84,6 +84,8 @@ _NUMBERS = {
     "reboot": (169, 142),
     "renameat2": (316, 276),
     "request_key": (249, 218),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
     "seccomp": (317, 277),
     "set_mempolicy": (238, 237),

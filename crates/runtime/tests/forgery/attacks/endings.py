@@ -62,7 +62,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 # attack: a_kill_of_oneself_from_a_child
 # expect: signaled 9
-if os.fork() == 0: os.kill(2, signal.SIGKILL)
+if os.fork() == 0: os.kill(os.getppid(), signal.SIGKILL)
 while True: time.sleep(1)
 
 # attack: a_kill_of_everything

@@ -1,0 +1,82 @@
+//! Containers that are used again: what a use costs, and what it costs to make the container as good as new.
+
+use std::time::{Duration, Instant};
+
+use belljar::{Runtime, Sandbox, SandboxConfig};
+
+use super::latency::{session_steps, timed_run};
+use super::load::keep_up;
+use super::report::Report;
+use crate::args::BenchArgs;
+use crate::error::CliError;
+
+/// Containers kept, and made beyond that when they do not suffice.
+const STOCK: usize = 4;
+pub(super) const OVERFLOW: usize = 4;
+/// Callers of each load.
+const CALLERS: [usize; 3] = [1, 2, 8];
+/// How often the slowest things are measured, at most.
+const SLOWEST: usize = 5;
+
+pub(super) async fn measure(runtime: &Runtime, options: &BenchArgs) -> Result<Report, CliError> {
+    let count = options.count as usize;
+    let config = SandboxConfig { pool_size: 1, ..SandboxConfig::new("bench") };
+    let sandbox = runtime.sandbox(config).await?;
+    let mut report = super::empty_report(runtime, &sandbox);
+    let cycles = cycles(&sandbox, count).await?;
+    report.add("checkout, run, return: as good as new again", cycles.whole);
+    report.add("  of which the caller waits for", cycles.runs);
+    report.add("  of which request to result", cycles.in_cell);
+    report.add("step in a session on a held container", session_steps(&sandbox, count).await?);
+    report.add("container creation, until it is ready", creations(runtime, count).await?);
+    drop(sandbox);
+    let config = SandboxConfig { pool_size: STOCK, ..SandboxConfig::new("bench-load") };
+    let sandbox = runtime.sandbox(config).await?;
+    for callers in CALLERS {
+        sandbox.warm(STOCK).await?;
+        let begun = Instant::now();
+        let times = keep_up(&sandbox, callers, Duration::from_secs_f64(options.seconds)).await?;
+        let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
+        report.add_rate(format!("fresh runs, {callers} callers on {STOCK} + {OVERFLOW}"), rate, "runs/s");
+        report.add(format!("a run among {callers} callers"), times);
+    }
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Cycles {
+    whole: Vec<Duration>,
+    runs: Vec<Duration>,
+    in_cell: Vec<Duration>,
+}
+
+/// Each from a container at rest to a container at rest.
+async fn cycles(sandbox: &Sandbox, count: usize) -> Result<Cycles, CliError> {
+    let mut cycles = Cycles::default();
+    sandbox.warm(1).await?;
+    for _ in 0..count {
+        let begun = Instant::now();
+        let (run, in_cell) = timed_run(sandbox).await?;
+        while sandbox.stats().idle == 0 {
+            tokio::task::yield_now().await;
+        }
+        cycles.whole.push(begun.elapsed());
+        cycles.runs.push(run);
+        cycles.in_cell.push(in_cell);
+    }
+    Ok(cycles)
+}
+
+/// Containers made on demand, one after the other, all held.
+async fn creations(runtime: &Runtime, count: usize) -> Result<Vec<Duration>, CliError> {
+    let sandbox = runtime.sandbox(super::bare_config("bench-cold")).await?;
+    let mut times = Vec::new();
+    // The first was made to try the sandbox out.
+    let mut held = vec![sandbox.session().await?];
+    for _ in 0..count.min(SLOWEST).min(OVERFLOW - 1) {
+        let begun = Instant::now();
+        held.push(sandbox.session().await?);
+        times.push(begun.elapsed());
+    }
+    Ok(times)
+}
