@@ -39,6 +39,8 @@ ROUNDS = 8
 CLOSEST_LOOK, WIDEST_LOOK = 0.02, 1.0
 WIPE_WITHIN = 10.0
 NOBODY = "65534"
+#: Who is a fork of this process, and so a guest, has another.
+OWN = os.getpid()
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _zeros = bytes(ROOM)
@@ -634,8 +636,8 @@ class Supervisor:
                 raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
             self.await_guest(guest)
         except Exception as error:
-            if os.getpid() != 1:
-                raise  # The guest's own.
+            if os.getpid() != OWN:
+                raise  # The guest's.
             self._host.tell("reset_failed", reason=f"{type(error).__name__}: {error}")
             return
         self._host.tell("reset_done", usage=self._meter.usage())
@@ -678,8 +680,8 @@ def main():
         supervisor = Supervisor(host, harness, (module, spare), settings)
         supervisor.await_guest(supervisor.fork_guest())
     except BaseException as error:
-        if os.getpid() != 1:
-            raise  # The guest's own.
+        if os.getpid() != OWN:
+            raise  # The guest's.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
     supervisor.tell_ready(harness.report(template))
