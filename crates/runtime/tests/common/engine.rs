@@ -32,11 +32,16 @@ pub(crate) fn build_with(builder: RuntimeBuilder, options: DockerOptions) -> Opt
             }
             skip("native", &format!("no {obstacles:?}; see belljar doctor"))
         }
-        "docker" => match connect(builder, options) {
-            Ok(runtime) => Some(runtime),
-            Err(reason) => skip("docker", &reason),
-        },
+        "docker" => connect_or_skip(builder, options),
         other => panic!("BELLJAR_TEST_ENGINE={other}: must be native or docker"),
+    }
+}
+
+/// A runtime on a daemon, or `None` with the reason printed where none answers.
+pub(crate) fn connect_or_skip(builder: RuntimeBuilder, options: DockerOptions) -> Option<Runtime> {
+    match connect(builder, options) {
+        Ok(runtime) => Some(runtime),
+        Err(reason) => skip("docker", &reason),
     }
 }
 

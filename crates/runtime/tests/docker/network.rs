@@ -1,0 +1,168 @@
+//! Containers have no network; with a policy, a proxy in a container of its own serves a listener on their loopback.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use belljar_runtime::{DockerOptions, NetworkPolicy, NetworkVerdict, SandboxConfig};
+use serde_json::json;
+
+use crate::world::{answer, config, containers, docker, eventually, inspect, run, runtime, runtime_with, sandbox, volumes};
+
+/// Where hosts of this test live, and how the proxy gets there: on the network of the daemon's host.
+const HOME: &str = "127.0.0.99";
+
+/// A plain server on the daemon's host that tells its name; its port.
+fn server(name: &'static str) -> u16 {
+    let listener = TcpListener::bind((HOME, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut request = [0u8; 4096];
+            let _ = stream.read(&mut request);
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{name}", name.len());
+        }
+    });
+    port
+}
+
+fn options() -> DockerOptions {
+    let known = ["one.test", "two.test"].map(|name| (name.to_owned(), HOME.parse().unwrap()));
+    DockerOptions { egress_network: Some("host".into()), known_hosts: known.into(), ..DockerOptions::default() }
+}
+
+fn allowing(name: &str, host: &str, port: u16) -> SandboxConfig {
+    let hosts = [host.to_owned(), HOME.to_owned()];
+    let network_policy = NetworkPolicy {
+        allowed_ports: hosts.iter().map(|host| (host.clone(), vec![port])).collect::<BTreeMap<_, _>>(),
+        allowed_hosts: hosts.into(),
+        ..NetworkPolicy::default()
+    };
+    SandboxConfig { network_policy, ..config(name) }
+}
+
+fn ask(host: &str, port: u16) -> String {
+    format!(
+        "import urllib.request, urllib.error
+def ask(url):
+    try: return urllib.request.urlopen(url, timeout=30).read().decode()
+    except urllib.error.HTTPError as error: return error.code
+    except OSError as error: return type(error).__name__
+emit_result(ask('http://{host}:{port}/'))"
+    )
+}
+
+#[tokio::test]
+async fn an_isolated_container_has_no_interface_but_lo_and_no_route() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox(&runtime, config("alone")).await;
+    let script = "import socket
+def attempt(family, address):
+    s = socket.socket(family); s.settimeout(5)
+    try: s.connect(address); return 'connected'
+    except OSError as error: return error.errno
+emit_result([[n for _, n in socket.if_nameindex()], open('/proc/net/route').readlines()[1:], attempt(2, ('172.17.0.1', 22)), attempt(2, ('8.8.8.8', 53)), attempt(10, ('fd00::1', 80))])";
+    let unreachable = 101;
+    assert_eq!(answer(&sandbox, script).await, json!([["lo"], [], unreachable, unreachable, unreachable]));
+}
+
+#[tokio::test]
+async fn allowed_hosts_are_reached_others_are_refused_and_both_are_told() {
+    let port = server("one");
+    let Some(runtime) = runtime_with(options()) else { return };
+    let config = allowing("allowed", "one.test", port);
+    let sandbox = sandbox(&runtime, config.clone()).await;
+    assert_eq!(answer(&sandbox, &ask("one.test", port)).await, "one");
+    let mut denied = Vec::new();
+    let refused = sandbox.run_with(ask("two.test", port), |event| denied.push(format!("{event:?}"))).await.unwrap();
+    assert_eq!(refused.final_data.unwrap().as_str(), "403");
+    let [decision] = &refused.network[..] else { panic!("{:?}", refused.network) };
+    assert_eq!((decision.host.as_str(), decision.port), ("two.test", port));
+    assert!(matches!(decision.verdict, NetworkVerdict::Denied { .. }), "{decision:?}");
+    assert!(denied.iter().any(|event| event.contains("Denied")), "{denied:?}");
+    // The container itself still has no network, and the proxy is as confined as the cells but for that.
+    let cell = inspect(&containers(&config, "cell")[0]);
+    assert_eq!(cell["HostConfig"]["NetworkMode"], "none");
+    assert_eq!(cell["Mounts"][0]["RW"], false);
+    let proxy = inspect(&containers(&config, "proxy")[0]);
+    assert_eq!((&proxy["HostConfig"]["ReadonlyRootfs"], &proxy["Config"]["User"]), (&json!(true), &json!("65534:65534")));
+    assert_eq!(proxy["HostConfig"]["CapDrop"], json!(["ALL"]));
+    assert!(!proxy.to_string().contains("one.test"), "what a proxy is told is not for everybody to inspect");
+}
+
+#[tokio::test]
+async fn two_configs_have_two_proxies_and_their_lists_never_mix() {
+    let (first, second) = (server("one"), server("two"));
+    let Some(runtime) = runtime_with(options()) else { return };
+    let (one, two) = (allowing("mixone", "one.test", first), allowing("mixtwo", "two.test", second));
+    let (a, b) = (sandbox(&runtime, one.clone()).await, sandbox(&runtime, two.clone()).await);
+    assert_eq!(answer(&a, &ask("one.test", first)).await, "one");
+    assert_eq!(answer(&a, &ask("two.test", second)).await, 403);
+    assert_eq!(answer(&b, &ask("two.test", second)).await, "two");
+    assert_eq!(answer(&b, &ask("one.test", first)).await, 403);
+    assert_ne!(containers(&one, "proxy"), containers(&two, "proxy"));
+    assert_ne!(volumes(&one), volumes(&two));
+}
+
+#[tokio::test]
+async fn a_guest_cannot_introduce_itself_to_the_proxy() {
+    let port = server("one");
+    let Some(runtime) = runtime_with(options()) else { return };
+    let sandbox = sandbox(&runtime, allowing("intruder", "one.test", port)).await;
+    let script = "import socket
+def introduce(words, listener):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect('/run/belljar-way-out/proxy.sock')
+        socket.send_fds(s, [words], [listener.fileno()])
+        return s.recv(100).decode()
+mine = socket.create_server(('127.0.0.1', 0))
+answers = [introduce(words, mine) for words in (b'\\n', b'0' * 32 + b'\\n', b'ok\\n', b'x' * 300)]
+try: os.unlink('/run/belljar-way-out/proxy.sock'); answers.append('unlinked')
+except OSError as error: answers.append(error.errno in (13, 30))
+emit_result(answers)";
+    let nobody = "nobody is expected by that token\n";
+    assert_eq!(
+        answer(&sandbox, script).await,
+        json!([nobody, nobody, nobody, "say a token and hand over a listener\n", true])
+    );
+    assert_eq!(answer(&sandbox, &ask("one.test", port)).await, "one");
+}
+
+#[tokio::test]
+async fn a_proxy_that_dies_lets_nobody_out_and_is_followed_by_another() {
+    let port = server("one");
+    let Some(runtime) = runtime_with(options()) else { return };
+    let config = allowing("crash", "one.test", port);
+    let sandbox = sandbox(&runtime, config.clone()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let step = session.step(ask("one.test", port)).await.unwrap();
+    assert_eq!(step.final_data.unwrap().as_str(), "\"one\"");
+    let first = containers(&config, "proxy");
+    // While a script is on its way: what it asks for after that is refused by the kernel, not let through.
+    let mut run = sandbox.stream(format!(
+        "emit_log('begun')\nwhile not os.path.exists('/workspace/never'):\n    {}\n    time.sleep(0.05)",
+        "import urllib.request\n    try: urllib.request.urlopen('http://one.test:PORT/', timeout=5)\n    except OSError as error:\n        emit_result(type(error).__name__); break"
+            .replace("PORT", &port.to_string())
+    ));
+    assert!(run.next().await.is_some());
+    docker(&["kill", &first[0]]);
+    let result = tokio::time::timeout(crate::world::HANG, run.result()).await.expect("it hangs").unwrap();
+    assert!(["\"URLError\"", "\"RemoteDisconnected\"", "\"ConnectionResetError\""].contains(&result.final_data.as_ref().unwrap().as_str()), "{result:#?}");
+    eventually("another proxy is there", || {
+        let now = containers(&config, "proxy");
+        !now.is_empty() && now != first
+    })
+    .await;
+    // The session held its container all the while, and is introduced to the new one.
+    let step = tokio::time::timeout(crate::world::HANG, session.step(ask("one.test", port))).await.unwrap().unwrap();
+    assert_eq!(step.final_data.unwrap().as_str(), "\"one\"");
+    assert_eq!(run_to_end(&sandbox, port).await, "one");
+}
+
+async fn run_to_end(sandbox: &belljar_runtime::Sandbox, port: u16) -> String {
+    let result = run(sandbox, &ask("one.test", port)).await;
+    assert!(result.success(), "{result:#?}");
+    result.final_data.unwrap().as_str().trim_matches('"').to_owned()
+}
