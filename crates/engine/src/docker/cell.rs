@@ -10,6 +10,7 @@ use belljar_core::{CellId, Decision};
 
 use super::DockerError;
 use super::attach::{Deaf, Hearing, Saying};
+use super::container::SUPERVISOR_BYTES;
 use super::daemon::Daemon;
 use super::message::{self, Counted, Message, Messages, Ready};
 use super::remover::Remover;
@@ -258,7 +259,7 @@ impl Cell for DockerCell {
         });
         CellUsage {
             cpu_micros: now.cpu_micros.map(|micros| micros.saturating_sub(before.cpu_micros.unwrap_or(0))),
-            peak_memory_bytes: peak,
+            peak_memory_bytes: peak.map(|peak| peak.saturating_sub(SUPERVISOR_BYTES.unsigned_abs())),
             oom_kills: now.oom_kills.saturating_sub(before.oom_kills),
             forks_refused: now.forks_refused.saturating_sub(before.forks_refused),
         }

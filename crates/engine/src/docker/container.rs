@@ -12,8 +12,11 @@ use bollard::models::{
 use super::DockerError;
 
 const MIB: i64 = 1 << 20;
-/// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either.
-const SUPERVISOR_BYTES: i64 = 16 * MIB;
+/// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either: it is
+/// added to the limit, and taken off the peak that is told.
+pub(super) const SUPERVISOR_BYTES: i64 = 16 * MIB;
+/// Over which a share of the processors is counted. The daemon's simpler setting refuses more than the machine has.
+const CPU_PERIOD_MICROS: i64 = 100_000;
 /// Where the proxy's socket shows up in containers that have a way out.
 pub(super) const WAY_OUT: &str = "/run/belljar-way-out";
 /// What every cell of every engine is called.
@@ -121,7 +124,8 @@ impl ContainerPlan<'_> {
                 Ok(mebibytes) => bytes(mebibytes) + SUPERVISOR_BYTES,
                 Err(_) => -1,
             }),
-            nano_cpus: Some((limits.cpu_quota * 1e9).round() as i64),
+            cpu_period: Some(CPU_PERIOD_MICROS),
+            cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
             // One more: the supervisor.
             pids_limit: Some(i64::from(limits.pids_limit) + 1),
             // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
@@ -136,7 +140,6 @@ impl ContainerPlan<'_> {
             // Where a daemon has no IPv6, the loopback would have none either.
             sysctls: Some(HashMap::from([("net.ipv6.conf.all.disable_ipv6".to_owned(), "0".to_owned())])),
             tmpfs: Some(self.scratch()),
-            shm_size: Some(bytes(self.config.scratch_size_mb)),
             mounts: Some(self.mounts()),
             init: Some(false),
             // What scripts print is for whoever asked for it, not for a file on the daemon's disk.
@@ -151,7 +154,9 @@ impl ContainerPlan<'_> {
         // Room for many small files without letting them take much unaccounted memory.
         let inodes = (megabytes * 256).clamp(4096, 1 << 20);
         let room = format!("rw,exec,nosuid,nodev,size={megabytes}m,nr_inodes={inodes},mode=1777");
-        let mut scratch = HashMap::from([("/workspace".to_owned(), room.clone()), ("/tmp".to_owned(), room)]);
+        // The daemon's own /dev/shm would have no limit on inodes.
+        let mut scratch: HashMap<_, _> =
+            ["/workspace", "/tmp", "/dev/shm"].map(|place| (place.to_owned(), room.clone())).into();
         if self.trusts {
             scratch.insert("/run/belljar".into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
         }
