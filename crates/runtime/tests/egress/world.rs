@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::support::{HANG, cache, config};
+use crate::engine::cache;
+use crate::support::{HANG, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));

@@ -9,7 +9,8 @@ use belljar_engine::pool::{CheckoutError, PoolError, PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
 use belljar_runtime::SandboxConfig;
 
-use crate::support::{HANG, cache, config, data, eventually, processes_below, run, runtime, sandbox_with};
+use crate::engine::cache;
+use crate::support::{HANG, config, data, eventually, processes_below, run, runtime, sandbox_with};
 
 fn blueprint(name: &str, pool_size: usize) -> Blueprint {
     Blueprint { config: SandboxConfig { pool_size, ..SandboxConfig::new(name) }, tools: Vec::new() }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use crate::engine::{build, cache};
+pub(crate) use crate::engine::build;
 use belljar_runtime::{Blueprint, ExecutionResult, Runtime, Sandbox, SandboxConfig, ToolSource};
 
 /// Long enough for a loaded machine, short enough to name a hang.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
+use crate::engine::only_on;
 use crate::support::{name_of, processes_below};
 use crate::{NAME, assert_absent, granted};
 
@@ -46,8 +47,58 @@ fn core_limit(pid: u32) -> String {
     line.split_whitespace().skip(4).take(2).collect::<Vec<_>>().join(" ")
 }
 
+/// Processes on this machine that are a container's supervisor, or its fork; none where the daemon is somewhere else.
+fn in_containers() -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let told = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    pids.filter(|pid| told(pid).contains("/opt/belljar/supervisor.py")).collect()
+}
+
+#[tokio::test]
+async fn of_a_containers_processes_only_the_guest_has_the_value() {
+    if !only_on("docker", "a native cell's processes are looked at one by one below") {
+        return;
+    }
+    let value = fresh_value();
+    let Some((runtime, sandbox)) = granted(&value).await else { return };
+    let script =
+        format!("key = os.environ['{NAME}']\nemit_intermediate('has it', 1)\nwhile True: time.sleep(1)");
+    let mut execution = sandbox.stream(script);
+    assert!(execution.next().await.is_some(), "the script does not run");
+    let all = in_containers();
+    let Some(guest) = all.iter().copied().find(|pid| remembers(*pid, &value) == Some(true)) else {
+        let out_of_reach = all.iter().all(|pid| remembers(*pid, &value).is_none());
+        assert!(out_of_reach, "the search does not find what is there");
+        println!("docker: skipped (its processes are out of reach)");
+        return;
+    };
+    assert_eq!(
+        core_limit(guest),
+        NO_CORE_FILES,
+        "a crash of the guest would leave the secret in a core file"
+    );
+    let supervisor = parent_of(guest).unwrap();
+    assert!(all.contains(&supervisor), "{} is no supervisor", name_of(supervisor));
+    assert!(is_not_dumpable(supervisor));
+    for pid in all {
+        for file in ["cmdline", "environ", "status", "comm"] {
+            let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let place = format!("{file} of {} ({pid})", name_of(pid));
+            assert_absent(&value, &place, &String::from_utf8_lossy(&text));
+        }
+        assert!(pid == guest || remembers(pid, &value) != Some(true), "{pid} has the secret in its memory");
+    }
+    drop(execution);
+    drop(sandbox);
+    runtime.shutdown().await;
+}
+
 #[tokio::test]
 async fn only_the_process_that_runs_the_script_has_the_value() {
+    if !only_on("native", "a container's processes are the daemon's, and looked at above") {
+        return;
+    }
     let value = fresh_value();
     let Some((runtime, sandbox)) = granted(&value).await else { return };
     let script =
@@ -86,17 +137,20 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
 /// One byte: too little for a core file, and the value at which the kernel starts no crash handler either.
 const NO_CORE_FILES: &str = "1 1";
 
-/// Whether the kernel writes no core file of a process, whatever its limit: its `/proc` directory is then root's and not its own.
+/// Whether the kernel writes no core file of a process, whatever its limit: the files in its `/proc` directory are then root's and not its own.
 fn is_not_dumpable(pid: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
     let runs_as_root = ids.split_whitespace().nth(1) == Some("0");
-    fs::metadata(format!("/proc/{pid}")).is_ok_and(|metadata| metadata.uid() == 0 && !runs_as_root)
+    fs::metadata(format!("/proc/{pid}/environ")).is_ok_and(|metadata| metadata.uid() == 0 && !runs_as_root)
 }
 
 #[tokio::test]
 async fn neither_the_helper_nor_the_zygote_leaves_a_core_file() {
+    if !only_on("native", "there is no helper and no zygote; the supervisor is looked at above") {
+        return;
+    }
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     // As on a host that wants core files of its services.
     let most = getrlimit(Resource::Core).maximum;

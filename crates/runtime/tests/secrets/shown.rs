@@ -10,7 +10,7 @@ use belljar_runtime::{
 };
 use proptest::prelude::*;
 
-use crate::support::{build, cache, config, runtime};
+use crate::support::{build, config, runtime};
 use crate::{NAME, assert_absent};
 
 /// Values that no text of ours holds by chance, with anything after the beginning.
