@@ -94,7 +94,10 @@ fn a_block_without_a_reason_or_an_expectation_is_refused() {
 fn what_a_container_may_answer_stands_instead_of_the_rest_and_has_a_reason() {
     let whole = "# attack: a\n# Why.\n# expect: 1\n# Harmless.\n# expect docker: 2\n# expect docker: 3\nemit_result(1)\n";
     let attack = &blocks(whole)[0];
-    assert_eq!((attack.expected_on("native"), attack.expected_on("docker")), (&[1.into()][..], &[2.into(), 3.into()][..]));
+    assert_eq!(
+        (attack.expected_on("native"), attack.expected_on("docker")),
+        (&[1.into()][..], &[2.into(), 3.into()][..])
+    );
     let plain = "# attack: a\n# Why.\n# expect: 1\nemit_result(1)\n";
     assert_eq!(blocks(plain)[0].expected_on("docker"), [1]);
     for line in ["# Why.\n", "# expect: 1\n", "# Harmless.\n"] {
