@@ -228,7 +228,11 @@ impl Slots {
             return 0;
         }
         let for_stock = if self.stock_paused { 0 } else { self.stock.saturating_sub(self.present()) };
-        let wanted = self.waiting.len() + for_stock;
+        // A cell that comes back serves a caller first and is stock afterwards.
+        let wanted = match self.come_back {
+            true => self.waiting.len().max(for_stock),
+            false => self.waiting.len() + for_stock,
+        };
         let room = self.capacity.saturating_sub(self.idle.len() + self.leased.len() + self.making);
         wanted.saturating_sub(self.making).min(room)
     }
@@ -508,7 +512,7 @@ mod tests {
         assert_eq!(slots.catch_up(), [], "the one that came back was enough");
         assert_eq!(slots.checkout(Ticket(3)), [Action::MakeSoon]);
         assert_eq!(slots.catch_up(), [Action::Make], "nobody came back in time");
-        assert_eq!(slots.spent(CellId::new(1)), [Action::Make], "one for the stock, beside the one for the caller");
+        assert_eq!(slots.spent(CellId::new(1)), [], "one is on its way already, and will be stock");
     }
 
     #[test]

@@ -29,7 +29,8 @@ async fn a_container_is_hardened_by_the_daemons_own_word() {
         ("Memory", json!(116 * mebibyte)),
         ("MemorySwap", json!(-1)),
         ("PidsLimit", json!(21)),
-        ("NanoCpus", json!(1_000_000_000)),
+        ("CpuQuota", json!(100_000)),
+        ("CpuPeriod", json!(100_000)),
         ("Devices", json!([])),
         ("LogConfig", json!({"Type": "none", "Config": {}})),
     ] {
@@ -39,7 +40,7 @@ async fn a_container_is_hardened_by_the_daemons_own_word() {
     assert_eq!(container["Config"]["Tty"], false);
     assert_eq!(container["Mounts"], json!([]), "nothing of the daemon's host is in it");
     let scratch = host["Tmpfs"].as_object().unwrap();
-    assert_eq!(scratch.keys().collect::<Vec<_>>(), ["/tmp", "/workspace"]);
+    assert_eq!(scratch.keys().collect::<Vec<_>>(), ["/dev/shm", "/tmp", "/workspace"]);
     assert!(scratch.values().all(|options| options.as_str().unwrap().contains("nosuid,nodev,size=64m")));
     let networks = container["NetworkSettings"]["Networks"].as_object().unwrap();
     assert_eq!(networks.keys().collect::<Vec<_>>(), ["none"]);
@@ -69,7 +70,7 @@ emit_result({
     assert_eq!(
         answer(&sandbox, script).await,
         json!({
-            "ids": [1000, 1000, []],
+            "ids": [1000, 1000, [1000]],
             "caps": [zero, zero, zero, zero, zero],
             "no_new_privs": "1", "seccomp": "2", "filters": true,
             "interfaces": ["lo"], "routes": [],

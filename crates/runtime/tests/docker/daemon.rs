@@ -75,7 +75,9 @@ impl OwnDaemon {
 
     fn start(&mut self) {
         let log = std::fs::File::create(self.path("log")).unwrap();
-        let process = Command::new("dockerd")
+        // In a network of its own: a daemon takes the bridge of another away.
+        let process = Command::new("unshare")
+            .args(["--net", "dockerd"])
             .args(["--host", &self.address()])
             .args(["--data-root".as_ref(), self.path("data").as_os_str()])
             .args(["--exec-root".as_ref(), self.path("exec").as_os_str()])

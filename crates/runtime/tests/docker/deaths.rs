@@ -2,7 +2,7 @@
 
 use belljar_runtime::{Sandbox, SandboxConfig, Verdict};
 
-use crate::world::{WHICH, answer, config, containers, docker, eventually, run, runtime, sandbox};
+use crate::world::{WHICH, answer, config, containers, docker, eventually, run, runtime, sandbox, strike};
 
 /// A script that has begun for certain, what becomes of it when something is done to its container, and that the next one is fine.
 async fn ends_when(sandbox: &Sandbox, config: &SandboxConfig, script: &str, strike: impl Fn(&str)) -> Verdict {
@@ -24,9 +24,9 @@ async fn a_container_that_is_killed_gives_a_verdict() {
     let Some(runtime) = runtime() else { return };
     let config = config("killed");
     let sandbox = sandbox(&runtime, config.clone()).await;
-    let verdict = ends_when(&sandbox, &config, "time.sleep(100)", |id| drop(docker(&["kill", id]))).await;
+    let verdict = ends_when(&sandbox, &config, "time.sleep(100)", |id| strike(&["kill", id])).await;
     assert_eq!(verdict, Verdict::Infra);
-    let verdict = ends_when(&sandbox, &config, "while True: pass", |id| drop(docker(&["rm", "-f", id]))).await;
+    let verdict = ends_when(&sandbox, &config, "while True: pass", |id| strike(&["rm", "-f", id])).await;
     assert_eq!(verdict, Verdict::Infra);
 }
 
@@ -36,7 +36,7 @@ async fn a_container_that_is_paused_is_out_of_time() {
     let mut config = config("paused");
     config.resource_limits.execution_timeout_sec = 2.0;
     let sandbox = sandbox(&runtime, config.clone()).await;
-    let verdict = ends_when(&sandbox, &config, "time.sleep(1)", |id| drop(docker(&["pause", id]))).await;
+    let verdict = ends_when(&sandbox, &config, "time.sleep(1)", |id| strike(&["pause", id])).await;
     assert_eq!(verdict, Verdict::TimeoutWall);
     eventually("the paused one is removed", || {
         containers(&config, "cell").iter().all(|id| docker(&["inspect", "-f", "{{.State.Paused}}", id]) == "false")
@@ -66,7 +66,7 @@ async fn an_idle_container_that_dies_is_replaced_before_anybody_gets_it() {
     let first = answer(&sandbox, &format!("emit_result({WHICH})")).await;
     eventually("it is idle", || sandbox.stats().idle == 1).await;
     for container in containers(&config, "cell") {
-        docker(&["kill", &container]);
+        strike(&["kill", &container]);
     }
     eventually("it is noticed", || sandbox.stats().died_idle == 1).await;
     eventually("another is there", || sandbox.stats().idle == 1).await;

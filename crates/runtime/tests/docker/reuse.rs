@@ -59,7 +59,7 @@ async fn nothing_of_one_use_is_seen_by_the_next() {
         answer(&sandbox, &format!("{leave}\nemit_result(1)")).await;
         eventually("a container is idle", || sandbox.stats().idle > 0).await;
         let found = answer(&sandbox, &format!("emit_result([{WHICH}, {look}])")).await;
-        assert_eq!(found, json!([first, true]), "{what}: the same container, and nothing of it");
+        assert_eq!(found, json!([first, true]), "{what}: the same container, and nothing of it: {:?}", sandbox.stats());
     }
 }
 

@@ -55,6 +55,14 @@ pub(crate) fn docker(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Does something to a container that may be on its way out already.
+pub(crate) fn strike(words: &[&str]) {
+    let output = Command::new("docker").args(words).output().expect("docker's client is here");
+    let said = String::from_utf8_lossy(&output.stderr).to_lowercase();
+    let gone = ["no such container", "is not running", "already in progress"];
+    assert!(output.status.success() || gone.iter().any(|words| said.contains(words)), "docker {words:?}: {said}");
+}
+
 /// The containers of a config, by role, whatever their state.
 pub(crate) fn containers(config: &SandboxConfig, role: &str) -> Vec<String> {
     let (name, role) =

@@ -195,41 +195,50 @@ impl Manager {
 
     /// Announces a cell, an old one or a new one, to the proxy there is or will be: its number, its token, whose it is.
     pub(super) async fn expect(&self, cell: Option<u64>) -> Result<(u64, String, u64), DockerError> {
-        let mut present = self.present.subscribe();
-        let there = tokio::time::timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
-        let generation = match there {
-            Ok(Ok(generation)) => generation.expect("that is what was waited for"),
-            _ => return Err(self.setup.failed("it is gone and does not come back", Vec::new())),
+        let Some(generation) = self.wait_until_present().await else {
+            return Err(self.setup.failed("it is gone and does not come back", Vec::new()));
         };
         let token = random();
-        let mut state = self.lock();
         let cell = cell.unwrap_or_else(|| {
+            let mut state = self.lock();
             state.next_cell += 1;
             state.next_cell
         });
-        state.say(&Order::Expect { cell, token: token.clone() });
-        Ok((cell, token, generation))
+        match self.ask(|answer| Order::Expect { cell, token: token.clone(), answer }).await {
+            Some(_) => Ok((cell, token, generation)),
+            None => Err(self.setup.failed("it does not answer", Vec::new())),
+        }
     }
 
-    pub(super) async fn decisions(&self, cell: u64) -> Vec<Decision> {
+    /// The number of the proxy that serves, once one does.
+    async fn wait_until_present(&self) -> Option<u64> {
+        let mut present = self.present.subscribe();
+        let there = tokio::time::timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
+        there.ok()?.ok().and_then(|generation| *generation)
+    }
+
+    /// Says something that is answered; nothing when the proxy is gone or does not answer in time.
+    async fn ask(&self, order: impl FnOnce(u64) -> Order) -> Option<Vec<Decision>> {
         let answer = {
             let mut state = self.lock();
             let (tell, answer) = oneshot::channel();
             state.next_answer += 1;
             let number = state.next_answer;
-            if !state.say(&Order::Tell { cell, answer: number }) {
-                return Vec::new();
+            if !state.say(&order(number)) {
+                return None;
             }
             state.waiting.insert(number, tell);
             answer
         };
-        match tokio::time::timeout(ANSWER_WITHIN, answer).await {
-            Ok(Ok(decisions)) => decisions,
-            _ => {
-                tracing::warn!(sandbox = %self.setup.name, "the proxy does not say what it decided");
-                Vec::new()
-            }
-        }
+        tokio::time::timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
+    }
+
+    pub(super) async fn decisions(&self, cell: u64) -> Vec<Decision> {
+        let decisions = self.ask(|answer| Order::Tell { cell, answer }).await;
+        decisions.unwrap_or_else(|| {
+            tracing::warn!(sandbox = %self.setup.name, "the proxy does not say what it decided");
+            Vec::new()
+        })
     }
 
     pub(super) fn denials(&self, cell: u64) -> Vec<Decision> {
@@ -363,16 +372,19 @@ impl Manager {
         }
     }
 
+    fn answered(&self, answer: u64, decisions: Vec<Decision>) {
+        if let Some(asked) = self.lock().waiting.remove(&answer) {
+            let _ = asked.send(decisions);
+        }
+    }
+
     /// Takes what the proxy reports until it is gone.
     async fn listen(&self, mut hearing: Hearing) {
         let mut lines = Lines::with_limit(LONGEST_LINE);
         loop {
             match next_report(&mut hearing, &mut lines).await {
-                Ok(Report::Decisions { answer, decisions }) => {
-                    if let Some(asked) = self.lock().waiting.remove(&answer) {
-                        let _ = asked.send(decisions);
-                    }
-                }
+                Ok(Report::Decisions { answer, decisions }) => self.answered(answer, decisions),
+                Ok(Report::Expected { answer }) => self.answered(answer, Vec::new()),
                 Ok(Report::Denial { cell, decision }) => {
                     let mut state = self.lock();
                     let kept = state.denials.entry(cell).or_default();

@@ -102,7 +102,10 @@ impl Proxy {
         let mut state = self.lock();
         match order {
             Order::Start { .. } => {}
-            Order::Expect { cell, token } => drop(state.expected.insert(token, cell)),
+            Order::Expect { cell, token, answer } => {
+                state.expected.insert(token, cell);
+                tell(&Report::Expected { answer });
+            }
             Order::Tell { cell, answer } => {
                 let decisions = state.cells.get(&cell).map_or_else(Vec::new, |egress| {
                     let decisions = egress.take_decisions();

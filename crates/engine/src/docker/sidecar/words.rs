@@ -17,8 +17,8 @@ pub(super) enum Order {
         known_hosts: BTreeMap<String, IpAddr>,
         roots_pem: Option<String>,
     },
-    /// A cell will bring its listener and this token, once.
-    Expect { cell: u64, token: String },
+    /// A cell will bring its listener and this token, once. Answered, because the cell must not come first.
+    Expect { cell: u64, token: String, answer: u64 },
     /// What the cell asked for since the last time; its next run then has its own number of bytes.
     Tell { cell: u64, answer: u64 },
     /// The cell is gone.
@@ -33,6 +33,8 @@ pub(super) enum Report {
     Ready { authority: Option<String> },
     /// It cannot.
     Failed { reason: String },
+    /// The answer to an `Expect`.
+    Expected { answer: u64 },
     /// The answer to a `Tell`.
     Decisions { answer: u64, decisions: Vec<Decision> },
     /// A refusal, as it happens.
