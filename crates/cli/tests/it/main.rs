@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod belljar;
+mod docker;
 mod doctor;
 mod exit_codes;
 mod output;
