@@ -6,6 +6,7 @@ use belljar_core::Secret;
 use belljar_runtime::{Blueprint, Runtime, SandboxConfig, ToolSource};
 use serde_json::{Value, json};
 
+use crate::engine::engine;
 use crate::support::{
     answer, config, default_sandbox, run, runtime, runtime_with_secrets, sandbox, session, step,
 };
@@ -123,4 +124,17 @@ async fn hashes_and_layout_of_two_templates() {
 async fn accepted_hashes_and_layout_of_two_cells() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
     assert_eq!(answer(&sandbox, BORN_WITH).await, answer(&sandbox, BORN_WITH).await);
+}
+
+/// Accepted: where cells are used again, the kernel goes on counting. A guest learns how many processes and files earlier uses of its own
+/// sandbox made, and nothing of what they were. A native cell is never used again and counts from the start.
+#[tokio::test]
+async fn accepted_counts_of_earlier_uses() {
+    let Some((_runtime, sandbox)) = default_sandbox().await else { return };
+    let busy =
+        "for n in range(40):\n    in_child(lambda: 0)\n    open(f'/tmp/{n}', 'w').close()\nemit_result(True)";
+    let look = "open('/tmp/own', 'w').close()\nemit_result([os.getpid() > 40, os.stat('/tmp/own').st_ino > 40, os.listdir('/tmp')])";
+    assert_eq!(answer(&sandbox, busy).await, json!(true));
+    let counted = engine() == "docker";
+    assert_eq!(answer(&sandbox, look).await, json!([counted, counted, ["own"]]));
 }
