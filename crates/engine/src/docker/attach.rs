@@ -66,10 +66,21 @@ async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
         return Ok(rest);
     }
     let mut body = rest;
-    let _ = wire.take(LONGEST_HEAD as u64).read_to_end(&mut body).await;
-    let body = String::from_utf8_lossy(&body);
-    let words = body.split("\"message\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    Err(io::Error::other(format!("status {status}: {}", words.unwrap_or_else(|| body.trim()))))
+    // The connection may stay open after an answer, so its length is what counts.
+    let length = text.to_ascii_lowercase().split("content-length:").nth(1).and_then(|rest| {
+        rest.lines().next().and_then(|length| length.trim().parse::<usize>().ok())
+    });
+    let left = length.unwrap_or(0).min(LONGEST_HEAD).saturating_sub(body.len());
+    let _ = wire.take(left as u64).read_to_end(&mut body).await;
+    let message = serde_json::from_slice::<Refusal>(&body).map(|refusal| refusal.message);
+    let message = message.unwrap_or_else(|_| String::from_utf8_lossy(&body).trim().to_owned());
+    Err(io::Error::other(format!("status {status}: {message}")))
+}
+
+/// How a daemon says no.
+#[derive(serde::Deserialize)]
+struct Refusal {
+    message: String,
 }
 
 /// The way in.

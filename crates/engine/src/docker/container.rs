@@ -79,6 +79,7 @@ pub(super) struct ContainerPlan<'a> {
     pub(super) way_out: Option<&'a str>,
     /// Whether it needs a place for an authority to believe.
     pub(super) trusts: bool,
+    pub(super) is_podman: bool,
 }
 
 impl ContainerPlan<'_> {
@@ -110,6 +111,14 @@ impl ContainerPlan<'_> {
             soft: Some(most),
             hard: Some(most),
         };
+        // Room for the supervisor's own; it gives guests what the config says.
+        let files = i64::from(limits.open_files).max(1024);
+        // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
+        let mut ulimits = vec![ulimit("core", 1), ulimit("msgqueue", 0), ulimit("nofile", files)];
+        if self.is_podman {
+            // Left out it would be the largest there is, which not every host lets it set. The real limit is the cgroup's.
+            ulimits.push(ulimit("nproc", 8192));
+        }
         HostConfig {
             readonly_rootfs: Some(true),
             cap_drop: Some(vec!["ALL".into()]),
@@ -128,8 +137,7 @@ impl ContainerPlan<'_> {
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
             // One more: the supervisor.
             pids_limit: Some(i64::from(limits.pids_limit) + 1),
-            // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
-            ulimits: Some(vec![ulimit("core", 1), ulimit("msgqueue", 0)]),
+            ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),
             // There is nobody to ask, and whom the daemon's host asks is nobody's business.
@@ -152,8 +160,12 @@ impl ContainerPlan<'_> {
     fn scratch(&self) -> HashMap<String, String> {
         let megabytes = self.config.scratch_size_mb;
         // Room for many small files without letting them take much unaccounted memory.
-        let inodes = (megabytes * 256).clamp(4096, 1 << 20);
-        let room = format!("rw,exec,nosuid,nodev,size={megabytes}m,nr_inodes={inodes},mode=1777");
+        let inodes = match self.is_podman {
+            // It refuses to be told; inodes then count as memory and nothing else.
+            true => String::new(),
+            false => format!(",nr_inodes={}", (megabytes * 256).clamp(4096, 1 << 20)),
+        };
+        let room = format!("rw,exec,nosuid,nodev,size={megabytes}m{inodes},mode=1777");
         // The daemon's own /dev/shm would have no limit on inodes.
         let mut scratch: HashMap<_, _> =
             ["/workspace", "/tmp", "/dev/shm"].map(|place| (place.to_owned(), room.clone())).into();

@@ -44,6 +44,13 @@ pub(super) struct Facts {
     pub(super) limits_pids: bool,
 }
 
+impl Facts {
+    /// Podman's idea of Docker's API has edges of its own.
+    pub(super) fn is_podman(&self) -> bool {
+        self.product.starts_with("Podman")
+    }
+}
+
 impl Daemon {
     /// Connects and agrees on a version.
     pub(super) async fn connect(address: Address) -> Result<Self, DockerError> {
@@ -130,6 +137,9 @@ fn unreachable(address: &Address, error: &io::Error) -> DockerError {
         (Address::Unix(_), io::ErrorKind::ConnectionRefused) => {
             "The socket is there but nobody listens: start the daemon again (systemctl restart docker)".to_owned()
         }
+        (Address::Tcp { tls: Some(_), .. }, _) => {
+            "Check DOCKER_HOST, and that DOCKER_CERT_PATH has the ca.pem, cert.pem and key.pem of this daemon".to_owned()
+        }
         _ => "Check DOCKER_HOST, and that the daemon listens there".to_owned(),
     };
     DockerError::Unreachable { address: address.to_string(), reason: error.to_string(), remedy }
@@ -139,6 +149,9 @@ fn speechless(address: &Address, error: &Error) -> DockerError {
     let remedy = match address {
         Address::Tcp { tls: None, .. } => {
             "If the daemon wants encryption, set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH"
+        }
+        Address::Tcp { tls: Some(_), .. } => {
+            "If the daemon wants to know who we are, DOCKER_CERT_PATH must have cert.pem and key.pem too"
         }
         _ => "Docker 20.10 and later and Podman's Docker-compatible socket will do",
     };

@@ -91,6 +91,7 @@ impl DockerTemplate {
             paths: &self.paths,
             way_out: self.sidecar.as_ref().map(Sidecar::volume),
             trusts: authority.is_some(),
+            is_podman: self.daemon.facts.is_podman(),
         };
         let mut cell = self.create(&plan).await?;
         let admitted = match &self.sidecar {

@@ -17,5 +17,6 @@ mod daemon;
 mod deaths;
 mod leftovers;
 mod network;
+mod remote;
 mod reuse;
 mod world;
