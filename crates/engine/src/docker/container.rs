@@ -14,7 +14,7 @@ use super::DockerError;
 const MIB: i64 = 1 << 20;
 /// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either: it is
 /// added to the limit, and taken off the peak that is told.
-pub(super) const SUPERVISOR_BYTES: i64 = 16 * MIB;
+pub(super) const SUPERVISOR_BYTES: i64 = 12 * MIB;
 /// Over which a share of the processors is counted. The daemon's simpler setting refuses more than the machine has.
 const CPU_PERIOD_MICROS: i64 = 100_000;
 /// Where the proxy's socket shows up in containers that have a way out.

@@ -102,6 +102,7 @@ impl DockerTemplate {
         let settings = serde_json::json!({
             "type": "boot",
             "open_files": config.resource_limits.open_files,
+            "granted": config.resources.iter().map(|resource| &resource.container_path).collect::<Vec<_>>(),
             "authority": authority,
             "way_out": way_out,
         });

@@ -28,7 +28,7 @@ import time
 
 HOME = "/opt/belljar"
 #: What every guest can write to. The root file system is read-only.
-PLACES = ("/workspace", "/tmp", "/dev/shm", "/dev/mqueue")
+PLACES = ("/workspace", "/tmp", "/dev/shm")
 #: Where an authority is kept that programs are to believe, if there is one. Guests can write here too: they have our user id.
 TRUST = "/run/belljar"
 ROOM = 128 * 1024
@@ -142,7 +142,7 @@ class Meter:
 
 
 def _is_full():
-    for place in PLACES[:3]:
+    for place in PLACES:
         space = os.statvfs(place)
         if space.f_bavail == 0 or space.f_ffree == 0:
             return True
@@ -413,7 +413,25 @@ def _network_counters():
     return counted
 
 
-def _make_as_new(authority, next_guest):
+def _places(granted):
+    """Every place in memory that a guest can write to: ours, and what the container's runtime adds of its own accord. Not what was granted."""
+    found = []
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        for line in file:
+            path, kind, options = line.split()[1:4]
+            path = path.encode().decode("unicode_escape")  # A space is written in octal.
+            in_memory = kind in ("tmpfs", "ramfs", "mqueue") and "rw" in options.split(",")
+            theirs = any(path == grant or path.startswith(grant + "/") for grant in granted)
+            # Not a directory: a file that is masked by the null device.
+            if in_memory and not theirs and os.path.isdir(path) and os.access(path, os.W_OK):
+                found.append(path)
+    missing = [place for place in PLACES if place not in found]
+    if missing:
+        raise RuntimeError(f"{', '.join(missing)} must be a place in memory that can be written to")
+    return found
+
+
+def _make_as_new(authority, places, next_guest):
     """Undoes whatever a guest did, or raises. Everything has been killed but the next guest, which was forked after that."""
     deadline = time.monotonic() + WIPE_WITHIN
     while True:
@@ -429,11 +447,9 @@ def _make_as_new(authority, next_guest):
             except ProcessLookupError:
                 pass
         time.sleep(0.0002)  # They are dying: there is nothing to be told by.
-    for place in PLACES:
-        if os.path.isdir(place) and os.access(place, os.W_OK):
-            _empty(place, deadline)
+    for place in places:
+        _empty(place, deadline)
     if authority:
-        _empty(TRUST, deadline)
         _trust(authority)
     _remove_ipc()
 
@@ -477,6 +493,7 @@ class Supervisor:
     def __init__(self, host, harness, modules, settings):
         self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
         self._authority = settings["authority"]
+        self._places = _places(settings["granted"])
         self._network = None if settings["way_out"] else _network_counters()
         self._meter = Meter()
         self._owed = 0
@@ -631,7 +648,7 @@ class Supervisor:
                 self._guest = None
             # It gets ready while the last one is dying and what that left behind is removed.
             guest = self.fork_guest()
-            _make_as_new(self._authority, guest)
+            _make_as_new(self._authority, self._places, guest)
             if self._network is not None and _network_counters() != self._network:
                 raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
             self.await_guest(guest)

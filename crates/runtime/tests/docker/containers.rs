@@ -62,7 +62,7 @@ emit_result({
     'caps': [status[c] for c in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')],
     'no_new_privs': status['NoNewPrivs'], 'seccomp': status['Seccomp'], 'filters': int(status.get('Seccomp_filters', 5)) >= 5,
     'interfaces': interfaces, 'routes': routes,
-    'writable': [p for p in ('/', '/etc', '/usr', '/opt/belljar', '/opt/pydeps', '/tools', '/run', '/run/belljar', '/var/tmp', '/home', '/workspace', '/tmp', '/dev/shm') if writable(p)],
+    'writable': [p for p in ('/', '/etc', '/usr', '/opt/belljar', '/opt/pydeps', '/tools', '/run', '/run/belljar', '/home', '/workspace', '/tmp', '/dev/shm') if writable(p)],
     'pid_1': [os.access('/proc/1/mem', os.R_OK), os.access('/proc/1/environ', os.R_OK)],
     'files': resource.getrlimit(resource.RLIMIT_NOFILE),
 })";
