@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use belljar_core::policy::{Denial, Rule, Target};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::dial::{Undialled, dial};
 use crate::head::{Framing, Head};
 use crate::listener::Cell;
-use crate::wire::{Stream, Wire};
+use crate::wire::Wire;
 use crate::{answer, authority, forward, inside, tunnel};
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Answers one CONNECT. The host is dialled before the guest is told yes, so that a failure can be told too.
-pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, head: Head) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head) {
     let target = match locate(&cell, &head) {
         Ok(target) => target,
         Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,

@@ -11,6 +11,7 @@ use crate::error::EgressError;
 use crate::inject::Injections;
 use crate::limits::Limits;
 use crate::listener::CellEgress;
+use crate::pipes::Pipes;
 use crate::resolve::{Resolve, SystemResolver};
 
 /// What a proxy needs beside its policy.
@@ -47,7 +48,7 @@ impl EgressOptions {
 /// A policy and what it takes to enforce it. Cheap to clone; one per template.
 #[derive(Clone)]
 pub struct Egress {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What all cells of a template have in common.
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) limits: Limits,
     pub(crate) injections: Injections,
+    pub(crate) pipes: Arc<Pipes>,
 }
 
 impl Egress {
@@ -64,7 +66,9 @@ impl Egress {
         policy.validate()?;
         let EgressOptions { resolver, limits, secrets, roots } = options;
         let injections = Injections::new(&policy, &secrets, roots)?;
-        Ok(Self { shared: Arc::new(Shared { policy, resolver, limits, injections }) })
+        Ok(Self {
+            shared: Arc::new(Shared { policy, resolver, limits, injections, pipes: Arc::new(Pipes::new()) }),
+        })
     }
 
     /// The certificate, as PEM, that programs in the cells must trust; there when the policy opens TLS to a host.

@@ -6,6 +6,7 @@ use belljar_core::policy::{Denial, Host, HostError, Rule, Target};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Uri};
+use tokio::net::TcpStream;
 
 use crate::body::Outgoing;
 use crate::certify::Authority;
@@ -26,7 +27,7 @@ pub(crate) struct Place {
 }
 
 /// Serves requests with whole URLs, or one CONNECT, until the guest has no more or one of them is refused.
-pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
     loop {
         let place = match head::read(&mut wire.reader, &cell.shared.limits).await {
             Ok(Some(head)) if head.method == Method::CONNECT => {

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bounds of one cell's proxy. Memory is bounded by them too: a connection holds a head, a greeting or two copy buffers.
+/// Bounds of one cell's proxy. Memory is bounded by them too: a connection holds a head, a greeting or a
+/// piece of what is being copied.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
@@ -61,8 +62,12 @@ impl Budget {
         before > bytes
     }
 
+    pub(crate) fn left(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_spent(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.left() == 0
     }
 }
 

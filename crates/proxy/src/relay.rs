@@ -21,7 +21,7 @@ use crate::forward::{Place, outgoing, strip_hop_by_hop};
 use crate::head::Head;
 use crate::limits::Limits;
 use crate::listener::Cell;
-use crate::upstream::Upstream;
+use crate::upstream::{Meter, Upstream};
 use crate::wire::{Stream, Wire};
 
 /// The most hyper holds of an answer's head or of a part of its body.
@@ -60,7 +60,7 @@ pub(crate) async fn exchange<S: Stream>(
     record: &Arc<Record>,
 ) -> Result<(), Ended> {
     let limits = &cell.shared.limits;
-    let host = Upstream::new(reach(cell, place).await?, cell.clone(), record.clone());
+    let host = Upstream::new(reach(cell, place).await?, Meter::new(cell.clone(), record.clone()));
     let mut builder = http1::Builder::new();
     let handshake = builder.max_buf_size(ANSWER_BUFFER).handshake(TokioIo::new(host));
     let (mut sender, connection) = handshake.await.map_err(|_| Failure::Broken)?;

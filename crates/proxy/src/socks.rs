@@ -12,6 +12,7 @@ use std::sync::Arc;
 use belljar_core::policy::Rule;
 use bytes::Buf;
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::dial::{Failure, Undialled, dial};
@@ -35,7 +36,7 @@ enum Asked {
 }
 
 /// Serves one SOCKS connection from its first byte.
-pub(crate) async fn serve<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
     let (host, port) = match timeout(cell.shared.limits.head_time, handshake(&mut wire)).await {
         Ok(Ok(Asked::Tunnel(host, port))) => (host, port),
         Ok(Ok(Asked::NotOffered(what, words))) => {

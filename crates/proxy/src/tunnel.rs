@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use belljar_core::policy::{Host, Rule, Target};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::audit::Record;
+use crate::flow::{Flow, Way};
 use crate::listener::Cell;
 use crate::sni::{self, Hello};
-use crate::upstream::Upstream;
+use crate::upstream::{Meter, Upstream};
 use crate::wire::{Reader, Stream, Wire};
 
 /// The TLS alert of that name: a client then says "access denied" instead of "connection reset".
 pub(crate) const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// Carries a tunnel to its end. Nothing is sent to the host before the greeting has been read and found right.
-pub(crate) async fn run<S: Stream>(
+pub(crate) async fn run(
     cell: Arc<Cell>,
-    mut wire: Wire<S>,
+    mut wire: Wire<TcpStream>,
     target: &Target,
     host: TcpStream,
     record: Arc<Record>,
@@ -72,17 +74,22 @@ fn check(server_name: Option<&str>, encrypted: bool, target: &Target) -> Result<
     }
 }
 
-/// For each direction of a tunnel. More than tokio takes by itself, so that a byte costs fewer system calls.
-const COPY_BUFFER: usize = 32 * 1024;
-
-/// Copies both ways until both ends are done, nothing has moved for too long, or the run has no bytes left.
-async fn carry<S: Stream>(cell: Arc<Cell>, wire: Wire<S>, host: TcpStream, record: Arc<Record>) {
-    let mut guest = wire.rejoin();
-    let mut host = Upstream::new(host, cell.clone(), record.clone());
-    let copying = tokio::io::copy_bidirectional_with_sizes(&mut guest, &mut host, COPY_BUFFER, COPY_BUFFER);
+/// Carries both ways until both ends are done, nothing has moved for too long, or the run has no bytes left.
+async fn carry(cell: Arc<Cell>, wire: Wire<TcpStream>, mut host: TcpStream, record: Arc<Record>) {
+    let (front, mut guest) = wire.rejoin().into_parts();
+    let (meter, pipes) = (Meter::new(cell.clone(), record.clone()), &cell.shared.pipes);
+    let both = async {
+        // What was read of the guest already, which is the greeting, goes first.
+        let mut greeted = Upstream::new(&mut host, Meter::new(cell.clone(), record.clone()));
+        greeted.write_all(&front).await?;
+        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
+        let out = Flow { from: from_guest, to: to_host, way: Way::Out, meter: &meter, pipes };
+        let back = Flow { from: from_host, to: to_guest, way: Way::Back, meter: &meter, pipes };
+        tokio::try_join!(out.run(), back.run()).map(drop)
+    };
     tokio::select! {
-        copied = copying => {
-            if copied.is_err() && cell.budget.is_spent() {
+        carried = both => {
+            if carried.is_err() && cell.budget.is_spent() {
                 record.deny(Rule::Limit("bytes of this run"));
             }
         }

@@ -11,21 +11,52 @@ use crate::audit::Record;
 use crate::listener::Cell;
 use crate::wire::Stream;
 
-/// A stream to a host that is allowed.
-pub(crate) struct Upstream<S> {
-    stream: S,
+/// Where the bytes of one connection are counted.
+pub(crate) struct Meter {
     cell: Arc<Cell>,
     record: Arc<Record>,
 }
 
-impl<S> Upstream<S> {
-    pub(crate) fn new(stream: S, cell: Arc<Cell>, record: Arc<Record>) -> Self {
-        Self { stream, cell, record }
+impl Meter {
+    pub(crate) fn new(cell: Arc<Cell>, record: Arc<Record>) -> Self {
+        Self { cell, record }
+    }
+
+    /// How much of `most` the run has left.
+    pub(crate) fn left(&self, most: usize) -> usize {
+        usize::try_from(self.cell.budget.left()).map_or(most, |left| left.min(most))
+    }
+
+    /// An error when the run has no bytes left.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.cell.budget.is_spent() { self.spend(0) } else { Ok(()) }
+    }
+
+    pub(crate) fn received(&self, bytes: usize) -> io::Result<()> {
+        self.record.received(bytes as u64);
+        self.spend(bytes)
+    }
+
+    pub(crate) fn sent(&self, bytes: usize) -> io::Result<()> {
+        self.record.sent(bytes as u64);
+        self.spend(bytes)
     }
 
     fn spend(&self, bytes: usize) -> io::Result<()> {
         let more = self.cell.budget.spend(bytes as u64);
         if more { Ok(()) } else { Err(io::Error::other("the run has no bytes left")) }
+    }
+}
+
+/// A stream to a host that is allowed.
+pub(crate) struct Upstream<S> {
+    stream: S,
+    meter: Meter,
+}
+
+impl<S> Upstream<S> {
+    pub(crate) fn new(stream: S, meter: Meter) -> Self {
+        Self { stream, meter }
     }
 }
 
@@ -39,8 +70,7 @@ impl<S: Stream> AsyncRead for Upstream<S> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         let read = buf.filled().len() - before;
         if read > 0 {
-            self.record.received(read as u64);
-            self.spend(read)?;
+            self.meter.received(read)?;
         }
         polled
     }
@@ -48,13 +78,10 @@ impl<S: Stream> AsyncRead for Upstream<S> {
 
 impl<S: Stream> AsyncWrite for Upstream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.cell.budget.is_spent() {
-            return Poll::Ready(self.spend(0).map(|()| 0));
-        }
+        self.meter.check()?;
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         if let Poll::Ready(Ok(written)) = polled {
-            self.record.sent(written as u64);
-            self.spend(written)?;
+            self.meter.sent(written)?;
         }
         polled
     }

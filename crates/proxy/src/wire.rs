@@ -84,6 +84,13 @@ pub(crate) struct Rejoined<S> {
     stream: S,
 }
 
+impl<S> Rejoined<S> {
+    /// What was read and not used, and the stream it was read from.
+    pub(crate) fn into_parts(self) -> (BytesMut, S) {
+        (self.front, self.stream)
+    }
+}
+
 impl<S: Stream> AsyncRead for Rejoined<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,

@@ -70,6 +70,46 @@ async fn a_run_has_so_many_bytes_and_the_next_one_has_them_again() {
 }
 
 #[tokio::test]
+async fn what_a_guest_uploads_is_bounded_to_the_byte() {
+    let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = tokio::spawn(async move {
+        let mut heard = Vec::new();
+        let _ = listener.accept().await.unwrap().0.read_to_end(&mut heard).await;
+        heard.len()
+    });
+    let mut limits = Limits::default();
+    limits.bytes_per_run = 1_000_003;
+    let (cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), limits);
+    let mut stream = open_plain(address, port).await;
+    // Until the proxy breaks off.
+    while stream.write_all(&[b'x'; 100_000]).await.is_ok() {}
+    assert_eq!(heard.await.unwrap(), 1_000_003);
+    assert_eq!(rules(&cell), ["limit reached: bytes of this run"]);
+}
+
+#[tokio::test]
+async fn a_tunnel_that_carries_much_and_then_nothing_ends() {
+    const MUCH: usize = 1 << 20;
+    let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let host = tokio::spawn(async move {
+        let mut stream = listener.accept().await.unwrap().0;
+        let _ = stream.write_all(&vec![b'x'; MUCH]).await;
+        // Silent from here on, but there.
+        let _ = stream.read(&mut [0]).await;
+    });
+    let mut limits = Limits::default();
+    limits.idle = Duration::from_millis(200);
+    let (_cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), limits);
+    let mut seen = Vec::new();
+    let _ = open_plain(address, port).await.read_to_end(&mut seen).await;
+    // How much of it came through before is a matter of the machine's mood; that both ends see the end is not.
+    assert!(seen.len() <= MUCH);
+    host.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_head_that_never_ends_is_not_waited_for() {
     let mut limits = Limits::default();
     limits.head_time = Duration::from_millis(20);

@@ -4,7 +4,7 @@ use belljar_core::NetworkVerdict;
 use belljar_proxy::Limits;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
 use crate::world::{ALLOWED, Host, Script, connector, policy, proxy, read_answer};
@@ -116,4 +116,43 @@ async fn a_host_listed_as_plain_may_be_talked_to_in_any_protocol() {
     assert!(read_answer(&mut stream).await.starts_with("HTTP/1.1 200 "));
     stream.write_all(b"GET / HTTP/1.1\r\nHost: anything\r\n\r\n").await.unwrap();
     assert!(read_answer(&mut stream).await.ends_with("hello"));
+}
+
+/// A host that reads to the end and only then answers, with as much as it got.
+async fn patient() -> u16 {
+    let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut heard = Vec::new();
+                stream.read_to_end(&mut heard).await.unwrap();
+                heard.reverse();
+                stream.write_all(&heard).await.unwrap();
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn one_side_may_be_done_while_the_other_goes_on() {
+    let port = patient().await;
+    let (cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), Limits::default());
+    // Short ones are copied, long ones spliced.
+    for length in [0, 5, 4 << 20] {
+        let message: Vec<u8> = (0..length).map(|at| (at ^ at >> 8) as u8).collect();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("CONNECT plain.test:{port} HTTP/1.1\r\nHost: plain.test\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert!(read_answer(&mut stream).await.starts_with("HTTP/1.1 200 "));
+        stream.write_all(&message).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        answer.reverse();
+        assert!(answer == message, "{} bytes of {length}, or not the same", answer.len());
+        let decision = cell.take_decisions().pop().unwrap();
+        assert_eq!((decision.bytes_sent, decision.bytes_received), (length as u64, length as u64));
+    }
 }
