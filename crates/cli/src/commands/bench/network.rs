@@ -1,7 +1,12 @@
 //! What the way out costs: the proxy between a client and a host on loopback, against the same without it.
+//!
+//! Where much is carried, client and host are threads that block, as a guest and a server are programs of their own; only the
+//! proxy is on tokio. Each pair of measurements is taken one right after the other. A tunnel is two connections where direct
+//! is one, so on two cores, both of them busy with the direct one, half is what a proxy that costs nothing would leave.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use belljar::NetworkPolicy;
@@ -16,7 +21,14 @@ use crate::statistics::Figures;
 /// Tunnels held open at once.
 const TUNNELS: usize = 1000;
 /// Bytes sent one way to measure throughput.
-const VOLUME: usize = 64 << 20;
+const VOLUME: usize = 128 << 20;
+/// How often, for each way.
+const ROUNDS: usize = 9;
+/// Bytes a program reads or writes at once.
+const CHUNK: usize = 64 * 1024;
+/// The first byte of a stream that goes to the host, and of one that is to come from there.
+const UP: u8 = b'u';
+const DOWN: u8 = b'd';
 
 /// Nobody is asked: the host is listed by its address.
 struct Nobody;
@@ -32,8 +44,8 @@ pub(super) async fn measure(count: usize, report: &mut Report) -> Result<(), Cli
 }
 
 async fn measured(count: usize, report: &mut Report) -> io::Result<()> {
-    let host = start_host()?;
-    let (_proxy, proxy) = serve(host)?;
+    let (host, store) = (start_echo()?, start_store()?);
+    let (_proxy, proxy) = serve([host, store])?;
     let (mut direct, mut tunnelled) = (Vec::new(), Vec::new());
     for _ in 0..count {
         // One after the other, so that the machine's mood is in both.
@@ -45,9 +57,14 @@ async fn measured(count: usize, report: &mut Report) -> io::Result<()> {
     report.add("connect and one byte, direct", direct);
     report.add("connect and one byte, through the proxy", tunnelled);
     report.add_rate("the proxy adds", added, "ms");
-    let plain = volume(connect(host, None).await?).await?;
-    let through = volume(connect(proxy, Some(host)).await?).await?;
-    report.add_rate("throughput of a tunnel, against direct", through / plain, "times");
+    let (up, down) = tokio::task::spawn_blocking(move || {
+        Ok::<_, io::Error>((Carried::compare(store, proxy, UP)?, Carried::compare(store, proxy, DOWN)?))
+    })
+    .await??;
+    for (way, Carried { throughput, processor }) in [("up", up), ("down", down)] {
+        report.add_rate(format!("throughput of a tunnel {way}, against direct"), throughput, "times");
+        report.add_rate(format!("processor time of a tunnel {way}, against direct"), processor, "times");
+    }
     let mut held = Vec::with_capacity(TUNNELS);
     for _ in 0..TUNNELS {
         held.push(connect(proxy, Some(host)).await?);
@@ -59,76 +76,100 @@ async fn measured(count: usize, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(host: SocketAddr) -> io::Result<(CellEgress, SocketAddr)> {
-    let name = host.ip().to_string();
+fn serve(hosts: [SocketAddr; 2]) -> io::Result<(CellEgress, SocketAddr)> {
+    let name = hosts[0].ip().to_string();
     let policy = NetworkPolicy {
         allowed_hosts: vec![name.clone()],
-        allowed_ports: [(name.clone(), vec![host.port()])].into(),
+        allowed_ports: [(name.clone(), hosts.map(|host| host.port()).to_vec())].into(),
         plain_hosts: vec![name],
         ..NetworkPolicy::default()
     };
     let mut options = EgressOptions::new(Nobody);
     options.limits.connections = TUNNELS + 8;
+    options.limits.bytes_per_run = u64::MAX;
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let egress = Egress::new(policy, options).map_err(io::Error::other)?;
     Ok((egress.serve(listener).map_err(io::Error::other)?, address))
 }
 
-/// A host on a thread of its own, as a real one would be on a machine of its own.
-fn start_host() -> io::Result<SocketAddr> {
+/// A host on a thread of its own that sends everything back.
+fn start_echo() -> io::Result<SocketAddr> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Ends with the process.
-    std::thread::Builder::new().name("bench-host".into()).spawn(move || {
+    thread::Builder::new().name("bench-echo".into()).spawn(move || {
         runtime.block_on(async {
-            if let Ok(listener) = TcpListener::from_std(listener) {
-                echo(listener).await;
+            let Ok(listener) = TcpListener::from_std(listener) else { return };
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut from, mut to) = stream.split();
+                    tokio::io::copy(&mut from, &mut to).await
+                });
             }
         });
     })?;
     Ok(address)
 }
 
-/// Sends everything back; a `V` opens a stream that is only counted, and answered at its end.
-async fn echo(listener: TcpListener) {
-    while let Ok((mut stream, _)) = listener.accept().await {
-        tokio::spawn(async move {
-            let mut buffer = vec![0; 64 * 1024];
-            let mut counted = 0;
-            while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-                if counted == 0 && buffer[0] != b'V' {
-                    let _ = stream.write_all(&buffer[..read]).await;
-                    continue;
-                }
-                counted += read;
-                if counted >= VOLUME {
-                    let _ = stream.write_all(b"k").await;
-                }
-            }
-        });
+/// A host that takes or gives much, one connection after the other.
+fn start_store() -> io::Result<SocketAddr> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let serve = move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let _ = store(stream);
+        }
+    };
+    // Ends with the process.
+    thread::Builder::new().name("bench-store".into()).spawn(serve)?;
+    Ok(address)
+}
+
+fn store(mut stream: std::net::TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut chunk = vec![0; CHUNK];
+    stream.read_exact(&mut chunk[..1])?;
+    if chunk[0] == DOWN {
+        return (0..VOLUME / CHUNK).try_for_each(|_| stream.write_all(&chunk));
     }
+    let mut counted = 1;
+    while counted < VOLUME {
+        match stream.read(&mut chunk)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => counted += read,
+        }
+    }
+    stream.write_all(b"k")
 }
 
 async fn connect(address: SocketAddr, through_to: Option<SocketAddr>) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     if let Some(host) = through_to {
-        let request = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
+        stream.write_all(request(host).as_bytes()).await?;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             if stream.read_buf(&mut head).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        if !head.starts_with(b"HTTP/1.1 200") {
-            return Err(io::Error::other(String::from_utf8_lossy(&head).into_owned()));
-        }
+        granted(&head)?;
     }
     Ok(stream)
+}
+
+fn request(host: SocketAddr) -> String {
+    format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n")
+}
+
+fn granted(head: &[u8]) -> io::Result<()> {
+    match head.starts_with(b"HTTP/1.1 200") {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(head).into_owned())),
+    }
 }
 
 async fn exchange(stream: &mut TcpStream) -> io::Result<()> {
@@ -142,13 +183,57 @@ async fn ask(address: SocketAddr, through_to: Option<SocketAddr>) -> io::Result<
     Ok(begun.elapsed())
 }
 
-/// Bytes a second.
-async fn volume(mut stream: TcpStream) -> io::Result<f64> {
-    let chunk = vec![b'V'; 64 * 1024];
-    let begun = Instant::now();
-    for _ in 0..VOLUME / chunk.len() {
-        stream.write_all(&chunk).await?;
+/// What a tunnel does to a stream of bytes: medians of tunnel over direct.
+struct Carried {
+    throughput: f64,
+    processor: f64,
+}
+
+impl Carried {
+    fn compare(host: SocketAddr, proxy: SocketAddr, way: u8) -> io::Result<Self> {
+        let (mut throughput, mut processor) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let direct = carry(host, None, way)?;
+            let tunnel = carry(proxy, Some(host), way)?;
+            throughput.push(direct.0.as_secs_f64() / tunnel.0.as_secs_f64());
+            processor.push(tunnel.1.as_secs_f64() / direct.1.as_secs_f64());
+        }
+        Ok(Self { throughput: median(throughput), processor: median(processor) })
     }
-    stream.read_exact(&mut [0]).await?;
-    Ok(VOLUME as f64 / begun.elapsed().as_secs_f64())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// How long it takes, and what it costs this process, which is all there is: client, proxy and host.
+fn carry(address: SocketAddr, through_to: Option<SocketAddr>, way: u8) -> io::Result<(Duration, Duration)> {
+    let mut stream = std::net::TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    if let Some(host) = through_to {
+        stream.write_all(request(host).as_bytes())?;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            head.extend(byte);
+        }
+        granted(&head)?;
+    }
+    let mut chunk = vec![way; CHUNK];
+    let (begun, spent) = (Instant::now(), processor_time());
+    if way == UP {
+        (0..VOLUME / CHUNK).try_for_each(|_| stream.write_all(&chunk))?;
+        stream.read_exact(&mut [0])?;
+    } else {
+        stream.write_all(&[way])?;
+        (0..VOLUME / CHUNK).try_for_each(|_| stream.read_exact(&mut chunk))?;
+    }
+    Ok((begun.elapsed(), processor_time().saturating_sub(spent)))
+}
+
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
