@@ -12,6 +12,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::error::EgressError;
+use crate::roots::Roots;
 use crate::wire::Stream;
 
 /// Both sides of an opened connection. Its key is made when the template is, and never leaves this process.
@@ -32,7 +33,7 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = roots.map_or_else(system_roots, Ok)?;
+        let roots = roots.map_or_else(|| Roots::of_the_machine().map(RootCertStore::from), Ok)?;
         let mut client = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
@@ -85,11 +86,4 @@ impl Authority {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }
-}
-
-/// What the machine believes. None at all is an error: every connection would fail later, and nobody would know why.
-fn system_roots() -> Result<RootCertStore, EgressError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() { Err(EgressError::NoRoots) } else { Ok(roots) }
 }

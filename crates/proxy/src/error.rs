@@ -37,6 +37,12 @@ pub enum EgressError {
     /// TLS is to be opened, but the machine trusts nobody.
     #[error("no root certificates on this machine to check hosts by")]
     NoRoots,
+    /// What was given as root certificates is none.
+    #[error("the root certificates cannot be used: {reason}")]
+    BadRoots {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The cell's listener cannot be used.
     #[error("cannot accept on the cell's listener")]
     Listener(#[source] io::Error),
@@ -45,6 +51,12 @@ pub enum EgressError {
 impl EgressError {
     /// Whether it is the policy, or what it was given, that has to change.
     pub fn is_the_callers(&self) -> bool {
-        matches!(self, Self::Policy(_) | Self::MissingSecret { .. } | Self::UnusableSecret { .. })
+        matches!(
+            self,
+            Self::Policy(_)
+                | Self::MissingSecret { .. }
+                | Self::UnusableSecret { .. }
+                | Self::BadRoots { .. }
+        )
     }
 }

@@ -46,7 +46,7 @@ pub use belljar_core::{
 };
 pub use belljar_engine::builder::Progress;
 pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
-pub use belljar_engine::native::{Resolve, ResolveError, Resolving};
+pub use belljar_engine::native::{EgressError, Resolve, ResolveError, Resolving, Roots};
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,

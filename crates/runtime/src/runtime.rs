@@ -8,7 +8,7 @@ use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
 use belljar_engine::builder::Progress;
 use belljar_engine::docker::{DockerEngine, DockerOptions};
-use belljar_engine::native::{NativeEngine, NativeOptions, Resolve};
+use belljar_engine::native::{NativeEngine, NativeOptions, Resolve, Roots};
 use belljar_engine::pool::{PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
 use belljar_engine::{Blueprint, Capabilities, Engine};
@@ -35,17 +35,19 @@ pub struct RuntimeBuilder {
     /// Not shown: the address of an index often holds a password.
     installer_env: Vec<(String, Secret)>,
     resolver: Option<Arc<dyn Resolve>>,
+    roots: Option<Roots>,
     pool: PoolOptions,
 }
 
 impl std::fmt::Debug for RuntimeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { cache, python, secrets, installer_env, resolver: _, pool } = self;
+        let Self { cache, python, secrets, installer_env, resolver: _, roots, pool } = self;
         f.debug_struct("RuntimeBuilder")
             .field("cache", cache)
             .field("python", python)
             .field("secrets", secrets)
             .field("installer_env", installer_env)
+            .field("roots", roots)
             .field("pool", pool)
             .finish_non_exhaustive()
     }
@@ -89,6 +91,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// By whom hosts are believed to which the proxy itself speaks TLS, because a config has it set a credential there
+    /// (`terminate_tls`), instead of what this machine believes.
+    #[must_use]
+    pub fn roots(mut self, roots: Roots) -> Self {
+        self.roots = Some(roots);
+        self
+    }
+
     /// How many cells of a sandbox there may be at once beyond its `pool_size`; callers beyond that wait in line. 10 by default.
     #[must_use]
     pub fn max_overflow(mut self, cells: usize) -> Self {
@@ -110,13 +120,14 @@ impl RuntimeBuilder {
             search,
             installer_env,
             resolver: self.resolver,
+            roots: self.roots,
             secrets: self.secrets.clone(),
         })?;
         Ok(Runtime::on(Arc::new(engine), self.pool, self.secrets))
     }
 
     /// The same on containers: connects to a daemon that speaks Docker's API. What this builder knows of secrets and installers counts
-    /// besides what the options say; its cache, interpreter and resolver are the native engine's.
+    /// besides what the options say; its cache, interpreter, resolver and roots are the native engine's.
     pub async fn build_on_docker(self, mut options: DockerOptions) -> Result<Runtime, RuntimeError> {
         let installer = self.installer_env.into_iter().map(|(name, value)| (name, value.expose().to_owned()));
         options.installer_env.extend(installer);

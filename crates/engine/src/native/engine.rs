@@ -13,7 +13,7 @@ use belljar_jail::probe::{Survey, best_identity, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
-use belljar_proxy::{Egress, Resolve};
+use belljar_proxy::{Egress, Resolve, Roots};
 
 use super::check;
 use super::ids::IdPool;
@@ -42,6 +42,8 @@ pub struct NativeOptions {
     pub installer_env: Vec<(String, String)>,
     /// Where the proxy gets addresses from, instead of the host's own resolver.
     pub resolver: Option<Arc<dyn Resolve>>,
+    /// By whom the proxy believes hosts whose TLS it opens, instead of what the machine believes.
+    pub roots: Option<Roots>,
     /// Values of the secrets that the proxy sets on the way out.
     pub secrets: BTreeMap<String, Secret>,
 }

@@ -20,5 +20,5 @@ mod watch;
 mod way_out;
 mod zygote;
 
-pub use belljar_proxy::{Resolve, ResolveError, Resolving};
+pub use belljar_proxy::{EgressError, Resolve, ResolveError, Resolving, Roots};
 pub use engine::{NativeEngine, NativeOptions};

@@ -21,6 +21,7 @@ pub(super) fn prepare(
         Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
         None => EgressOptions::from_system()?,
     };
+    proxy.roots = options.roots.clone().map(Into::into);
     // Only those it is to set: the proxy need not know the others.
     let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
     proxy.secrets = options

@@ -15,4 +15,5 @@ mod support;
 
 mod clients;
 mod refusals;
+mod termination;
 mod world;

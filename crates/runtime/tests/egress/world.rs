@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use belljar_core::Secret;
 use belljar_core::config::Injection;
 use belljar_runtime::{
-    ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Runtime, Sandbox,
+    ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Roots, Runtime, Sandbox,
     SandboxConfig,
 };
+use rcgen::{CertifiedKey, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -20,6 +21,9 @@ use crate::support::{HANG, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
+
+/// A credential that no guest may see.
+pub(crate) const SECRET: &str = "hunter2-hunter2";
 
 /// Every name leads there.
 struct Everywhere;
@@ -36,17 +40,32 @@ pub(crate) struct World {
     pub(crate) http: u16,
     pub(crate) https: u16,
     certificates: tempfile::TempDir,
+    keys: Keys,
 }
 
+/// The values of `X-Key` that reached a host.
+type Keys = Arc<Mutex<Vec<String>>>;
+
 impl World {
-    /// `None` where cells cannot be made.
+    /// `None` where cells cannot be made. The proxy believes the hosts of this world.
     pub(crate) async fn new() -> Option<Self> {
+        let made = certificate();
+        let roots = Roots::from_pem(&made.cert.pem()).unwrap();
+        Self::believing(roots, made).await
+    }
+
+    /// The same with a proxy that has never heard of them.
+    pub(crate) async fn of_strangers() -> Option<Self> {
+        let roots = Roots::from_pem(&certificate().cert.pem()).unwrap();
+        Self::believing(roots, certificate()).await
+    }
+
+    async fn believing(roots: Roots, made: CertifiedKey<KeyPair>) -> Option<Self> {
         crate::support::runtime()?;
-        let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new("hunter2-hunter2"))]);
+        let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(SECRET))]);
         let runtime =
-            Runtime::builder().cache_dir(cache()).secrets(secrets).resolver(Everywhere).build().unwrap();
-        let made =
-            rcgen::generate_simple_self_signed(["api.test".to_owned(), "other.test".to_owned()]).unwrap();
+            Runtime::builder().cache_dir(cache()).secrets(secrets).resolver(Everywhere).roots(roots);
+        let runtime = runtime.build().unwrap();
         let certificates = tempfile::tempdir().unwrap();
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(certificates.path(), readable).unwrap();
@@ -59,22 +78,24 @@ impl World {
         let acceptor = TlsAcceptor::from(Arc::new(tls));
         let (plain, secure) = (listener().await, listener().await);
         let (http, https) = (plain.local_addr().unwrap().port(), secure.local_addr().unwrap().port());
+        let keys = Keys::default();
+        let (plain_keys, secure_keys) = (keys.clone(), keys.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = plain.accept().await {
-                tokio::spawn(greet(stream));
+                tokio::spawn(greet(stream, plain_keys.clone()));
             }
         });
         tokio::spawn(async move {
             while let Ok((stream, _)) = secure.accept().await {
-                let acceptor = acceptor.clone();
+                let (acceptor, keys) = (acceptor.clone(), secure_keys.clone());
                 tokio::spawn(async move {
                     if let Ok(stream) = acceptor.accept(stream).await {
-                        greet(stream).await;
+                        greet(stream, keys).await;
                     }
                 });
             }
         });
-        Some(Self { runtime, http, https, certificates })
+        Some(Self { runtime, http, https, certificates, keys })
     }
 
     /// A sandbox that may talk to one host, on both ports.
@@ -82,22 +103,38 @@ impl World {
         self.sandbox_injecting(host, Vec::new()).await
     }
 
-    /// The same, and the proxy sets a header there.
+    /// The same, and the proxy sets a header there, over plain HTTP.
     pub(crate) async fn sandbox_with_credential(&self, host: &str) -> Sandbox {
-        let injection = Injection {
-            host: host.to_owned(),
-            header: "X-Key".into(),
-            secret: "KEY".into(),
-            prefix: "Token ".into(),
-            terminate_tls: false,
-        };
-        self.sandbox_injecting(host, vec![injection]).await
+        self.sandbox_injecting(host, credential(host, false)).await
     }
 
-    /// The same with packages; `None` where they cannot be installed.
+    /// The same, and over HTTPS too.
+    pub(crate) async fn sandbox_opening_tls(&self, host: &str) -> Sandbox {
+        self.sandbox_injecting(host, credential(host, true)).await
+    }
+
+    /// What stood in `X-Key` in the requests that reached a host, in order; nothing where there was no such header.
+    pub(crate) fn take_keys(&self) -> Vec<String> {
+        std::mem::take(&mut self.keys.lock().unwrap())
+    }
+
+    /// A sandbox that may talk to one host, with packages; `None` where they cannot be installed.
     pub(crate) async fn sandbox_with_packages(&self, host: &str, packages: &[&str]) -> Option<Sandbox> {
+        self.install(self.config(host, Vec::new()), packages).await
+    }
+
+    /// The same, and the proxy sets a header there, over HTTPS too.
+    pub(crate) async fn sandbox_opening_tls_with_packages(
+        &self,
+        host: &str,
+        packages: &[&str],
+    ) -> Option<Sandbox> {
+        self.install(self.config(host, credential(host, true)), packages).await
+    }
+
+    async fn install(&self, config: SandboxConfig, packages: &[&str]) -> Option<Sandbox> {
         let dependencies = packages.iter().map(|name| (*name).to_owned()).collect();
-        let config = SandboxConfig { dependencies, ..self.config(host, Vec::new()) };
+        let config = SandboxConfig { dependencies, ..config };
         match self.runtime.sandbox(config).await {
             Ok(sandbox) => Some(sandbox),
             Err(error) => {
@@ -137,6 +174,17 @@ impl World {
     }
 }
 
+/// What the hosts of a world say who they are with.
+fn certificate() -> CertifiedKey<KeyPair> {
+    rcgen::generate_simple_self_signed(["api.test".to_owned(), "other.test".to_owned()]).unwrap()
+}
+
+/// The secret in `X-Key`, for one host.
+fn credential(host: &str, terminate_tls: bool) -> Vec<Injection> {
+    let [header, secret, prefix] = ["X-Key", "KEY", "Token "].map(String::from);
+    vec![Injection { host: host.to_owned(), header, secret, prefix, terminate_tls }]
+}
+
 async fn listener() -> TcpListener {
     TcpListener::bind(SocketAddr::new(HOME, 0)).await.unwrap()
 }
@@ -145,12 +193,13 @@ async fn listener() -> TcpListener {
 pub(crate) const WHEEL: &[u8] = include_bytes!("tiny-1.0-py3-none-any.whl");
 
 /// Answers requests: an index with one package, an echo of one header, a greeting for everything else.
-async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin, keys: Keys) {
     let mut request = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut request).await {
         if request.ends_with(b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&request).into_owned();
             request.clear();
+            keys.lock().unwrap().push(header(&head, "x-key").collect::<Vec<_>>().join(", "));
             let (kind, body) = answer(&head);
             let answer =
                 format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -161,13 +210,14 @@ async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     }
 }
 
+fn header<'a>(head: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let fields = head.lines().filter_map(|line| line.split_once(": "));
+    fields.filter(move |(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
 fn answer(head: &str) -> (&'static str, Vec<u8>) {
-    let header = |name: &str| {
-        let fields = head.lines().filter_map(|line| line.split_once(": "));
-        fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).next()
-    };
     match head.split(' ').nth(1).unwrap_or_default() {
-        "/echo" => ("text/plain", header("x-key").unwrap_or_default().into_bytes()),
+        "/echo" => ("text/plain", header(head, "x-key").next().unwrap_or_default().into()),
         "/simple/tiny/" => {
             ("text/html", b"<a href=\"/tiny-1.0-py3-none-any.whl\">tiny-1.0-py3-none-any.whl</a>".to_vec())
         }

@@ -25,6 +25,7 @@ fn engine() -> Option<Arc<NativeEngine>> {
             search,
             installer_env: Vec::new(),
             resolver: None,
+            roots: None,
             secrets: Default::default(),
         })
         .unwrap(),

@@ -1,0 +1,87 @@
+//! By whom hosts are believed when the proxy itself speaks TLS to them.
+
+use std::fmt;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::error::EgressError;
+
+/// Authorities that vouch for hosts. Only hosts whose TLS is opened for a credential are checked by them; everywhere else
+/// that is between the guest and the host.
+///
+/// A company with an authority of its own adds it to what the machine believes:
+///
+/// ```no_run
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use belljar_proxy::Roots;
+///
+/// let roots = Roots::of_the_machine()?.with_pem(&std::fs::read_to_string("company.pem")?)?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Roots(RootCertStore);
+
+impl Roots {
+    /// What the machine believes; `SSL_CERT_FILE` and `SSL_CERT_DIR` say where that is, if it is not in the usual place.
+    /// None at all is an error: every connection would fail later, and nobody would know why.
+    pub fn of_the_machine() -> Result<Self, EgressError> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() { Err(EgressError::NoRoots) } else { Ok(Self(roots)) }
+    }
+
+    /// These and no others.
+    pub fn from_pem(pem: &str) -> Result<Self, EgressError> {
+        Self(RootCertStore::empty()).with_pem(pem)
+    }
+
+    /// These as well. Text without a certificate is an error, and so is one certificate that cannot be read.
+    pub fn with_pem(mut self, pem: &str) -> Result<Self, EgressError> {
+        let before = self.0.len();
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let certificate =
+                certificate.map_err(|error| EgressError::BadRoots { reason: error.to_string() })?;
+            self.0.add(certificate).map_err(|error| EgressError::BadRoots { reason: error.to_string() })?;
+        }
+        match self.0.len() == before {
+            true => Err(EgressError::BadRoots { reason: "there is no certificate in it".into() }),
+            false => Ok(self),
+        }
+    }
+}
+
+impl From<Roots> for RootCertStore {
+    fn from(roots: Roots) -> Self {
+        roots.0
+    }
+}
+
+impl fmt::Debug for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Roots({} authorities)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_are_added_and_what_is_none_is_refused() {
+        let pem = || rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap().cert.pem();
+        let both =
+            Roots::from_pem(&pem()).unwrap().with_pem(&format!("# ours\n{}\n{}", pem(), pem())).unwrap();
+        assert_eq!(format!("{both:?}"), "Roots(3 authorities)");
+        let cut = pem().replacen("MII", "MIII", 1);
+        for text in ["", "company.pem", "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n", &cut]
+        {
+            let error = Roots::from_pem(text).unwrap_err();
+            assert!(
+                matches!(error, EgressError::BadRoots { .. }) && error.is_the_callers(),
+                "{text:?}: {error}"
+            );
+        }
+    }
+}
