@@ -5,8 +5,10 @@
 mod attack;
 mod corpus;
 mod hello;
+mod host;
 mod injection;
 mod limits;
 mod passage;
 mod rebinding;
+mod shape;
 mod world;

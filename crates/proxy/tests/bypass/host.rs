@@ -1,0 +1,90 @@
+//! A host that counts what reaches it, and the policy that allows it. Shared with the suite that attacks from real cells
+//! (`crates/runtime/tests/egress`).
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use belljar_core::NetworkPolicy;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// Where the allowed hosts live: a loopback address of its own, so that no other spelling of loopback is allowed with it.
+pub(crate) const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+
+/// A host that counts. It answers HTTP requests one by one, and anything else with nothing.
+pub(crate) struct Host {
+    pub(crate) port: u16,
+    pub(crate) heard: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Host {
+    /// A host for plain HTTP; `/redirect` leads to a host that is not allowed.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let all = heard.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, port, all.clone()));
+            }
+        });
+        Self { port, heard }
+    }
+
+    pub(crate) fn heard(&self) -> String {
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
+
+    /// The same, and forgets it.
+    pub(crate) fn take_heard(&self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut *self.heard.lock().unwrap())).into_owned()
+    }
+}
+
+/// Answers requests one by one.
+pub(crate) async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    port: u16,
+    all: Arc<Mutex<Vec<u8>>>,
+) {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        all.lock().unwrap().extend_from_slice(&buffer[..count]);
+        request.extend_from_slice(&buffer[..count]);
+        if is_whole(&request) {
+            let reply = match request.starts_with(b"GET /redirect") {
+                true => format!(
+                    "HTTP/1.1 302 Found\r\nLocation: http://evil.test:{port}/\r\nContent-Length: 0\r\n\r\n"
+                ),
+                false => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Host: yes\r\n\r\nhello".to_owned(),
+            };
+            request.clear();
+            if stream.write_all(reply.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a request is there with its body.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_ascii_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    match head.split("content-length: ").nth(1) {
+        Some(rest) => body.len() >= rest.lines().next().unwrap().parse().unwrap(),
+        None => !head.contains("transfer-encoding: chunked") || body.ends_with("0\r\n\r\n"),
+    }
+}
+
+/// A policy that allows the hosts of this world on some ports.
+pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
+    let hosts = ["good.test", "*.wild.test", "127.0.0.77", "xn--bcher-kva.test", "plain.test"];
+    NetworkPolicy {
+        allowed_hosts: hosts.map(String::from).to_vec(),
+        allowed_ports: hosts.map(|host| (host.to_owned(), ports.to_vec())).into(),
+        plain_hosts: vec!["plain.test".into()],
+        ..NetworkPolicy::default()
+    }
+}
