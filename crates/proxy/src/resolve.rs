@@ -1,11 +1,13 @@
 //! Names to addresses, on the host: a cell has no resolver of its own.
 
 use std::future::Future;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 
 use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
 
 /// An answer on its way.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, ResolveError>> + Send + 'a>>;
@@ -46,6 +48,10 @@ pub enum ResolveError {
 }
 
 /// The resolver the host is set up with.
+///
+/// Names in the host's `/etc/hosts` lead where it says, as they do for the host's own programs; such an address is vetted
+/// like any other, so a name for a machine in the house needs its address in `allowed_hosts` too. For a family that the file
+/// has no address of, servers are asked all the same. Answers are kept as long as their time to live says.
 #[derive(Clone)]
 pub struct SystemResolver(TokioResolver);
 
@@ -54,6 +60,20 @@ impl SystemResolver {
     pub fn new() -> Result<Self, ResolveError> {
         let settings = |error: NetError| ResolveError::Settings { source: Box::new(error) };
         let resolver = TokioResolver::builder_tokio().map_err(settings)?.build().map_err(settings)?;
+        Ok(Self(resolver))
+    }
+
+    /// Asks this server instead of those the host is set up with.
+    pub fn asking(server: SocketAddr) -> Result<Self, ResolveError> {
+        let on_its_port = |mut connection: ConnectionConfig| {
+            connection.port = server.port();
+            connection
+        };
+        let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(on_its_port).to_vec();
+        let servers = vec![NameServerConfig::new(server.ip(), true, connections)];
+        let config = ResolverConfig::from_parts(None, Vec::new(), servers);
+        let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+        let resolver = builder.build().map_err(|error| ResolveError::Settings { source: Box::new(error) })?;
         Ok(Self(resolver))
     }
 }

@@ -92,7 +92,11 @@ pub(crate) fn connector(roots: RootCertStore) -> TlsConnector {
 }
 
 /// A proxy on loopback, and where it listens.
-pub(crate) fn proxy(policy: NetworkPolicy, resolver: Script, limits: Limits) -> (CellEgress, SocketAddr) {
+pub(crate) fn proxy(
+    policy: NetworkPolicy,
+    resolver: impl Resolve + 'static,
+    limits: Limits,
+) -> (CellEgress, SocketAddr) {
     let mut options = EgressOptions::new(resolver);
     options.limits = limits;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
