@@ -77,7 +77,7 @@ async fn read_bytes<S: Stream>(reader: &mut Reader<S>, most: usize) -> Result<by
 }
 
 /// Where the head ends, looking only at what has not been looked at before.
-fn find_end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Rule> {
+pub(crate) fn find_end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Rule> {
     for at in seen..bytes.len() {
         if bytes[at] != b'\n' {
             continue;
@@ -92,7 +92,7 @@ fn find_end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Rule> {
     Ok(None)
 }
 
-fn parse(bytes: &[u8]) -> Result<Head, Rule> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Head, Rule> {
     let lines = bytes.strip_suffix(b"\r\n\r\n").ok_or(Rule::Http("an empty line in front"))?;
     let controls = |byte: &u8| matches!(byte, 0..=8 | 11..=12 | 14..=31 | 127);
     if lines.iter().any(controls) {

@@ -31,6 +31,9 @@ mod certify;
 mod connect;
 mod dial;
 mod egress;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod entries;
 mod error;
 mod flow;
 mod forward;

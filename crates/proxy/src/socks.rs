@@ -28,7 +28,8 @@ const NO_SUCH_COMMAND: u8 = 7;
 const NO_SUCH_KIND: u8 = 8;
 
 /// What the handshake came to.
-enum Asked {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
     /// A tunnel to a host, as the guest wrote it.
     Tunnel(String, u16),
     /// Something that is not offered, and the bytes that say so.
@@ -77,50 +78,57 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
 
 async fn handshake<S: Stream>(wire: &mut Wire<S>) -> io::Result<Asked> {
     let reader = &mut wire.reader;
-    reader.fill_to(2).await?;
-    let methods = usize::from(reader.buffer[1]);
-    reader.fill_to(2 + methods).await?;
-    let anonymous = reader.buffer[2..2 + methods].contains(&0);
-    reader.buffer.advance(2 + methods);
+    let anonymous = loop {
+        if let Some((anonymous, used)) = greeting(&reader.buffer) {
+            reader.buffer.advance(used);
+            break anonymous;
+        }
+        reader.fill_to(reader.buffer.len() + 1).await?;
+    };
     if !anonymous {
         return Ok(Asked::NotOffered("SOCKS with authentication", vec![5, 0xff]));
     }
     wire.writer.write_all(&[5, 0]).await?;
-    reader.fill_to(5).await?;
-    let [version, command, reserved, kind, length] = reader.buffer[..5] else { return Err(broken()) };
+    loop {
+        if let Some((asked, used)) = request(&reader.buffer) {
+            reader.buffer.advance(used);
+            return Ok(asked);
+        }
+        reader.fill_to(reader.buffer.len() + 1).await?;
+    }
+}
+
+/// Whether a greeting lets the guest be anonymous, and how long it is; `None` until all of it is there.
+pub(crate) fn greeting(bytes: &[u8]) -> Option<(bool, usize)> {
+    let [_version, count, rest @ ..] = bytes else { return None };
+    let methods = rest.get(..usize::from(*count))?;
+    Some((methods.contains(&0), 2 + methods.len()))
+}
+
+/// What a request asks for, and how long it is; `None` until enough of it is there.
+pub(crate) fn request(bytes: &[u8]) -> Option<(Asked, usize)> {
+    let [version, command, reserved, kind, length] = *bytes.first_chunk()?;
+    let not_offered = |what, code| Some((Asked::NotOffered(what, reply(code)), bytes.len()));
     if version != 5 || reserved != 0 {
-        return Ok(Asked::NotOffered("a SOCKS request that is not version 5", reply(NO_SUCH_COMMAND)));
+        return not_offered("a SOCKS request that is not version 5", NO_SUCH_COMMAND);
     }
     if command != 1 {
-        return Ok(Asked::NotOffered("SOCKS commands other than CONNECT", reply(NO_SUCH_COMMAND)));
+        return not_offered("SOCKS commands other than CONNECT", NO_SUCH_COMMAND);
     }
-    let address = match kind {
-        1 => 4..8,
-        3 => 5..5 + usize::from(length),
-        4 => 4..20,
-        _ => return Ok(Asked::NotOffered("a SOCKS address of an unknown kind", reply(NO_SUCH_KIND))),
-    };
-    reader.fill_to(address.end + 2).await?;
-    let bytes = &reader.buffer[address.clone()];
-    let host = match kind {
-        1 => {
-            <[u8; 4]>::try_from(bytes).map(|bytes| Ipv4Addr::from(bytes).to_string()).map_err(|_| broken())?
-        }
-        4 => <[u8; 16]>::try_from(bytes)
-            .map(|bytes| Ipv6Addr::from(bytes).to_string())
-            .map_err(|_| broken())?,
+    let (host, end) = match kind {
+        1 => (Ipv4Addr::from(*bytes[4..].first_chunk::<4>()?).to_string(), 8),
+        4 => (Ipv6Addr::from(*bytes[4..].first_chunk::<16>()?).to_string(), 20),
         // What is not UTF-8 is not ASCII either, and refused for that.
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+        3 => {
+            let end = 5 + usize::from(length);
+            (String::from_utf8_lossy(bytes.get(5..end)?).into_owned(), end)
+        }
+        _ => return not_offered("a SOCKS address of an unknown kind", NO_SUCH_KIND),
     };
-    let port = u16::from_be_bytes([reader.buffer[address.end], reader.buffer[address.end + 1]]);
-    reader.buffer.advance(address.end + 2);
-    Ok(Asked::Tunnel(host, port))
+    let port = u16::from_be_bytes(*bytes[end..].first_chunk()?);
+    Some((Asked::Tunnel(host, port), end + 2))
 }
 
 fn reply(code: u8) -> Vec<u8> {
     vec![5, code, 0, 1, 0, 0, 0, 0, 0, 0]
-}
-
-fn broken() -> io::Error {
-    io::ErrorKind::InvalidData.into()
 }
