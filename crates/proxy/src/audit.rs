@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use belljar_core::policy::{Denial, Rule};
 use belljar_core::{Decision, NetworkVerdict};
+use tracing::field::{self, Empty};
+use tracing::{Span, debug_span};
 
 /// Told about each denial that is kept, at once, on the proxy's task: it must not block.
 pub(crate) type OnDenial = Arc<dyn Fn(&Decision) + Send + Sync>;
@@ -30,6 +32,7 @@ impl Audit {
 
     /// Begins a record of something that was allowed.
     pub(crate) fn open(self: &Arc<Self>, host: String, port: u16) -> Record {
+        let span = debug_span!("proxy.connect", %host, port, verdict = Empty, sent = Empty, received = Empty);
         let entry = Arc::new(Entry::new(host, port));
         let mut kept = lock(&self.kept);
         let is_kept = kept.len() < self.most;
@@ -38,7 +41,7 @@ impl Audit {
         } else {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
-        Record { entry, on_denial: self.on_denial.clone().filter(|_| is_kept) }
+        Record { entry, on_denial: self.on_denial.clone().filter(|_| is_kept), span }
     }
 
     /// Records something that was refused before anything happened.
@@ -62,6 +65,8 @@ impl Audit {
 pub(crate) struct Record {
     entry: Arc<Entry>,
     on_denial: Option<OnDenial>,
+    /// As long as the record, with what it came to.
+    span: Span,
 }
 
 impl Record {
@@ -101,8 +106,18 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let mut outcome = lock(&self.entry.outcome);
-        outcome.lasted = Some(self.entry.began.elapsed());
+        lock(&self.entry.outcome).lasted = Some(self.entry.began.elapsed());
+        if self.span.is_disabled() {
+            return;
+        }
+        let decision = self.entry.decision();
+        match &decision.verdict {
+            NetworkVerdict::Allowed => self.span.record("verdict", "allowed"),
+            NetworkVerdict::Denied { rule } => self.span.record("verdict", format!("denied: {rule}")),
+            NetworkVerdict::Failed { reason } => self.span.record("verdict", format!("failed: {reason}")),
+            other => self.span.record("verdict", field::debug(other)),
+        };
+        self.span.record("sent", decision.bytes_sent).record("received", decision.bytes_received);
     }
 }
 
@@ -180,6 +195,63 @@ mod tests {
         assert_eq!(
             (decision.verdict, decision.bytes_sent, decision.bytes_received),
             (NetworkVerdict::Allowed, 3, 4)
+        );
+    }
+
+    /// What a subscriber hears of spans: a line when one is made, and one for each time something is added.
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<String>>>);
+
+    struct Line(String);
+
+    impl tracing::field::Visit for Line {
+        fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+            self.0.push_str(&format!(" {field}={value:?}"));
+        }
+    }
+
+    impl tracing::Subscriber for Heard {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            let mut line = Line(span.metadata().name().to_owned());
+            span.record(&mut line);
+            lock(&self.0).push(line.0);
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>) {
+            let mut line = Line(String::new());
+            values.record(&mut line);
+            lock(&self.0).push(line.0);
+        }
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, _: &tracing::Event<'_>) {}
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn each_decision_is_a_span_with_what_it_came_to() {
+        let heard = Heard::default();
+        tracing::subscriber::with_default(heard.clone(), || {
+            let audit = Arc::new(Audit::new(2, None));
+            let record = audit.open("a.com".into(), 443);
+            record.sent(3);
+            drop(record);
+            audit.deny(&Denial::new("b.com", 80, Rule::NotListed));
+        });
+        let heard = lock(&heard.0).concat();
+        assert_eq!(
+            heard,
+            "proxy.connect host=a.com port=443 verdict=\"allowed\" sent=3 received=0\
+             proxy.connect host=b.com port=80 verdict=\"denied: not in allowed_hosts\" sent=0 received=0"
         );
     }
 }
