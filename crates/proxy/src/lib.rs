@@ -8,7 +8,8 @@
 //!  guest ──► listener ─┬─ 'A'..'Z' ─► head ─┬─ CONNECT ───► connect ─┐
 //!            (limits)  │                    └─ http://… ──► forward ─┤ decide ─► resolve ─► vet ─► dial
 //!                      ├─ 5 ──────────► socks ──────────────────────┘                          │
-//!                      └─ else: refused                tunnel: ClientHello (sni) must name the target
+//!                      └─ else: refused                tunnel: ClientHello (sni) must name the target,
+//!                                                              then two flows: copied, or spliced where much is carried
 //! ```
 //!
 //! * [`Egress`] is one policy made ready (one per template); [`Egress::serve`] gives one cell its proxy.
