@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::{ConfigError, HostPathMap};
 use belljar::{
-    Blueprint, DockerOptions, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret, ToolSource,
+    Blueprint, DockerOptions, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret,
+    ToolSource,
 };
 
 use crate::args::{EngineName, SandboxArgs};
@@ -171,7 +172,9 @@ fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
     let paths = pair.split_once('=').map(|(here, there)| (PathBuf::from(here), PathBuf::from(there)));
     match paths {
         Some((here, there)) if here.is_absolute() && there.is_absolute() => Ok((here, there)),
-        _ => bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data"),
+        _ => {
+            bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data")
+        }
     }
 }
 

@@ -17,11 +17,7 @@ async fn prune(options: PruneArgs) -> Result<End, CliError> {
     let printer = Printer::new(Output::Human);
     let engine = DockerEngine::connect(DockerOptions::default()).await.map_err(RuntimeError::from)?;
     let pruned = engine.prune(options.images).await.map_err(RuntimeError::from)?;
-    let removed = [
-        ("container", &pruned.containers),
-        ("volume", &pruned.volumes),
-        ("image", &pruned.images),
-    ];
+    let removed = [("container", &pruned.containers), ("volume", &pruned.volumes), ("image", &pruned.images)];
     for (kind, names) in removed {
         for name in names {
             printer.text(&format!("removed {kind} {name}\n"))?;

@@ -1,5 +1,7 @@
 //! The command with containers, and in one: the controller itself behind the daemon's socket.
 
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -13,7 +15,10 @@ fn has_daemon() -> bool {
         return true;
     }
     let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|part| part == "docker"), "docker is required here, but no daemon answers");
+    assert!(
+        !required.split(',').any(|part| part == "docker"),
+        "docker is required here, but no daemon answers"
+    );
     println!("docker: skipped (no daemon)");
     false
 }
@@ -114,5 +119,8 @@ fn a_controller_in_a_container_brings_its_own_proxy() {
     let Some(outcome) = in_a_container(&[SOCKET], &run, script) else { return };
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     let result = outcome.json();
-    assert_eq!((&result["final_data"], &result["network"][0]["host"]), (&json!(403), &json!("refused.invalid")));
+    assert_eq!(
+        (&result["final_data"], &result["network"][0]["host"]),
+        (&json!(403), &json!("refused.invalid"))
+    );
 }

@@ -103,8 +103,9 @@ impl Address {
             }
             _ => return Err(refused("must begin with unix://, tcp://, http:// or https://")),
         };
-        let (host, port) = split_port(rest.trim_end_matches('/'), if encrypted { TLS_PORT } else { PLAIN_PORT })
-            .ok_or_else(|| refused("must be a host and a port, such as tcp://10.0.0.5:2376"))?;
+        let (host, port) =
+            split_port(rest.trim_end_matches('/'), if encrypted { TLS_PORT } else { PLAIN_PORT })
+                .ok_or_else(|| refused("must be a host and a port, such as tcp://10.0.0.5:2376"))?;
         let tls = if encrypted { Some(Arc::new(certificates(around)?)) } else { None };
         Ok(Self::Tcp { host, port, tls })
     }

@@ -23,7 +23,8 @@ const READ_SIZE: usize = 64 * 1024;
 
 /// Attaches to a container that has not been started.
 pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<(Saying, Hearing), DockerError> {
-    let failed = |message: String| DockerError::Api { action: format!("attach to container {container}"), message };
+    let failed =
+        |message: String| DockerError::Api { action: format!("attach to container {container}"), message };
     let mut wire = daemon.address.dial().await.map_err(|error| failed(error.to_string()))?;
     let request = format!(
         "POST /v{}/containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\nHost: docker\r\n\
@@ -67,9 +68,11 @@ async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
     }
     let mut body = rest;
     // The connection may stay open after an answer, so its length is what counts.
-    let length = text.to_ascii_lowercase().split("content-length:").nth(1).and_then(|rest| {
-        rest.lines().next().and_then(|length| length.trim().parse::<usize>().ok())
-    });
+    let length = text
+        .to_ascii_lowercase()
+        .split("content-length:")
+        .nth(1)
+        .and_then(|rest| rest.lines().next().and_then(|length| length.trim().parse::<usize>().ok()));
     let left = length.unwrap_or(0).min(LONGEST_HEAD).saturating_sub(body.len());
     let _ = wire.take(left as u64).read_to_end(&mut body).await;
     let message = serde_json::from_slice::<Refusal>(&body).map(|refusal| refusal.message);

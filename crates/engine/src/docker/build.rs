@@ -101,11 +101,7 @@ async fn build(
         (labels::CONFIG, config.to_owned()),
         (labels::CHECKSUM, plan.checksum.clone()),
     ]);
-    let mut options = BuildImageOptionsBuilder::default()
-        .t(&plan.tag)
-        .rm(true)
-        .forcerm(true)
-        .labels(&labels);
+    let mut options = BuildImageOptionsBuilder::default().t(&plan.tag).rm(true).forcerm(true).labels(&labels);
     if let Some(network) = &settings.network {
         options = options.networkmode(network);
     }

@@ -199,7 +199,9 @@ impl DockerCell {
             match self.message().await.map_err(|deaf| deaf.to_string())? {
                 Message::ResetDone(counted) => return Ok(counted),
                 Message::ResetFailed { reason } => return Err(reason),
-                Message::Ready(_) | Message::NotReady { .. } => return Err("it speaks out of turn".to_owned()),
+                Message::Ready(_) | Message::NotReady { .. } => {
+                    return Err("it speaks out of turn".to_owned());
+                }
                 // What the last guest said after its end was called.
                 _ => {}
             }
@@ -211,7 +213,9 @@ impl DockerCell {
         let asked = self.daemon.api.inspect_container(&self.container, None);
         let answer = tokio::time::timeout(ASKED_WITHIN, asked).await;
         let state = answer.ok().and_then(Result::ok).and_then(|container| container.state);
-        if state.and_then(|state| state.oom_killed) == Some(true) && self.now.oom_kills == self.before.oom_kills {
+        if state.and_then(|state| state.oom_killed) == Some(true)
+            && self.now.oom_kills == self.before.oom_kills
+        {
             self.now.oom_kills += 1;
         }
     }

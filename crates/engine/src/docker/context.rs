@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn the_same_plan_is_the_same_archive() {
-        let plan = || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).unwrap().archive().unwrap();
+        let plan =
+            || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).unwrap().archive().unwrap();
         assert_eq!(plan(), plan());
     }
 }

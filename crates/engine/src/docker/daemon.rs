@@ -135,10 +135,12 @@ fn unreachable(address: &Address, error: &io::Error) -> DockerError {
             path.display()
         ),
         (Address::Unix(_), io::ErrorKind::ConnectionRefused) => {
-            "The socket is there but nobody listens: start the daemon again (systemctl restart docker)".to_owned()
+            "The socket is there but nobody listens: start the daemon again (systemctl restart docker)"
+                .to_owned()
         }
         (Address::Tcp { tls: Some(_), .. }, _) => {
-            "Check DOCKER_HOST, and that DOCKER_CERT_PATH has the ca.pem, cert.pem and key.pem of this daemon".to_owned()
+            "Check DOCKER_HOST, and that DOCKER_CERT_PATH has the ca.pem, cert.pem and key.pem of this daemon"
+                .to_owned()
         }
         _ => "Check DOCKER_HOST, and that the daemon listens there".to_owned(),
     };

@@ -115,7 +115,10 @@ mod tests {
             for second in first..=stream.len() {
                 let pieces = [&stream[..first], &stream[first..second], &stream[second..]];
                 let (out, err, whole) = read(&pieces);
-                assert_eq!((out.as_slice(), err.as_slice(), whole), (&b"one\ntwo\nthree\n"[..], &b"noise"[..], true));
+                assert_eq!(
+                    (out.as_slice(), err.as_slice(), whole),
+                    (&b"one\ntwo\nthree\n"[..], &b"noise"[..], true)
+                );
             }
         }
     }

@@ -101,7 +101,10 @@ mod tests {
         let theirs = Whereabouts { pid: child.id(), started: started(child.id()).unwrap(), ..here.clone() };
         child.wait().unwrap();
         assert!(theirs.is_surely_gone());
-        assert!(Whereabouts { started: "1".into(), ..here.clone() }.is_surely_gone(), "the number was used again");
+        assert!(
+            Whereabouts { started: "1".into(), ..here.clone() }.is_surely_gone(),
+            "the number was used again"
+        );
         assert!(!Whereabouts { boot: "elsewhere".into(), ..theirs }.is_surely_gone(), "who can tell");
         assert_eq!(Whereabouts::parse("x"), None);
     }

@@ -14,14 +14,24 @@ use crate::guest::PROXY_PORT;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Message {
     Ready(Ready),
-    NotReady { reason: String },
-    Output { burst: Burst, counted: Counted },
+    NotReady {
+        reason: String,
+    },
+    Output {
+        burst: Burst,
+        counted: Counted,
+    },
     Usage(Counted),
     /// The guest lives, but has closed everything it could speak through.
     Closed,
-    Ended { status: i32, counted: Counted },
+    Ended {
+        status: i32,
+        counted: Counted,
+    },
     ResetDone(Counted),
-    ResetFailed { reason: String },
+    ResetFailed {
+        reason: String,
+    },
 }
 
 /// What there is to know about a container that came up.
@@ -134,7 +144,8 @@ impl Messages {
             let line = buffer.split_to(self.scanned + found);
             buffer.advance(1);
             self.scanned = 0;
-            let parsed = serde_json::from_slice(&line).map_err(|error| Garbled::NotJson(error.to_string()))?;
+            let parsed =
+                serde_json::from_slice(&line).map_err(|error| Garbled::NotJson(error.to_string()))?;
             if let Some(message) = self.understand(parsed)? {
                 return Ok(Some(message));
             }
@@ -220,7 +231,10 @@ mod tests {
         let whole = messages(stream.as_bytes(), usize::MAX);
         assert_eq!(whole.len(), 3);
         let Message::Output { burst, counted } = &whole[0] else { panic!("{whole:?}") };
-        assert_eq!((&burst.channel[..], &burst.stdout[..], &burst.stderr[..]), (&b"\n{}"[..], &b"o\n"[..], &b""[..]));
+        assert_eq!(
+            (&burst.channel[..], &burst.stdout[..], &burst.stderr[..]),
+            (&b"\n{}"[..], &b"o\n"[..], &b""[..])
+        );
         assert_eq!(counted.usage.unwrap().cpu_micros, Some(5));
         for cut in 1..stream.len() {
             assert_eq!(messages(stream.as_bytes(), cut), whole, "cut at {cut}");

@@ -13,7 +13,8 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
             remedy: "give its kernel that controller".to_owned(),
         },
     };
-    let remapped = facts.security.iter().any(|option| option.contains("userns") || option.contains("rootless"));
+    let remapped =
+        facts.security.iter().any(|option| option.contains("userns") || option.contains("rootless"));
     let filtered = facts.security.iter().any(|option| option.contains("seccomp"));
     let own_ids = match remapped {
         true => active("remapped by the daemon"),
@@ -42,11 +43,16 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
             "landlock",
             "file access is limited a second time, by path",
             State::Missing {
-                reason: "the root file system of a container is read-only, and nothing checks a second time".to_owned(),
+                reason: "the root file system of a container is read-only, and nothing checks a second time"
+                    .to_owned(),
                 remedy: "use the native engine where that is needed".to_owned(),
             },
         ),
-        ("cgroup_memory", "a memory limit that counts the whole process tree", limit(facts.limits_memory, "memory")),
+        (
+            "cgroup_memory",
+            "a memory limit that counts the whole process tree",
+            limit(facts.limits_memory, "memory"),
+        ),
         ("cgroup_cpu", "a share of the processor", limit(facts.limits_cpu, "processor time")),
         ("cgroup_pids", "a bound on processes and threads", limit(facts.limits_pids, "processes")),
     ];

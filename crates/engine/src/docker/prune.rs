@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use bollard::query_parameters::{
-    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
-    RemoveImageOptions, RemoveVolumeOptions,
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveImageOptions, RemoveVolumeOptions,
 };
 
 use super::DockerError;
@@ -59,7 +59,8 @@ fn ours() -> HashMap<&'static str, Vec<&'static str>> {
 
 async fn containers(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Result<(), DockerError> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&ours()).build();
-    let found = daemon.api.list_containers(Some(options)).await.map_err(DockerError::api("list containers"))?;
+    let found =
+        daemon.api.list_containers(Some(options)).await.map_err(DockerError::api("list containers"))?;
     for container in found {
         let Some(id) = &container.id else { continue };
         if !is_orphan(&container, sureness) {

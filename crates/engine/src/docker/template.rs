@@ -130,10 +130,8 @@ impl DockerTemplate {
     /// Creates a container and attaches to it, so that nothing it says can be missed.
     async fn create(&self, plan: &ContainerPlan<'_>) -> Result<DockerCell, DockerError> {
         let created = self.daemon.api.create_container(None, plan.body()).await;
-        let container = created
-            .map_err(DockerError::api("create a container"))
-            .map_err(|error| plan.explain(error))?
-            .id;
+        let container =
+            created.map_err(DockerError::api("create a container")).map_err(|error| plan.explain(error))?.id;
         let (saying, hearing) = match attach(&self.daemon, &container).await {
             Ok(attached) => attached,
             Err(error) => {

@@ -32,7 +32,11 @@ fn limits(config: &SandboxConfig, survey: &Survey, cgroups: &Cgroups) -> Result<
         let missing =
             State::Missing { reason: "processor time is not counted here".into(), remedy: String::new() };
         let what = format!("resource_limits.cpu_time_sec = {seconds}");
-        return Err(unenforceable("native", what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
+        return Err(unenforceable(
+            "native",
+            what,
+            &state.filter(|state| !state.is_active()).unwrap_or(missing),
+        ));
     }
     if limits.memory_swap_mb >= 0 && cgroups.has(Controller::Memory) && !cgroups.limits_swap() && has_swap() {
         return Err(EngineError::Unenforceable {

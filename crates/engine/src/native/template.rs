@@ -22,8 +22,8 @@ use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
-use crate::guest;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
+use crate::guest;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);

@@ -134,7 +134,11 @@ impl Shelf {
             moment: if come_back { A_RETURN } else { A_MOMENT },
             state: Mutex::new(State {
                 // The first cell tells how large the stock may be.
-                slots: Slots::with_cells_that_come_back(come_back, stock.min(1), stock + options.max_overflow),
+                slots: Slots::with_cells_that_come_back(
+                    come_back,
+                    stock.min(1),
+                    stock + options.max_overflow,
+                ),
                 stock: None,
                 template: Some(template),
                 idle: HashMap::new(),

@@ -30,8 +30,9 @@ macro_rules! run_instead_of_main {
             arguments: *const *const ::std::ffi::c_char,
             _environment: *const *const ::std::ffi::c_char,
         ) {
+            let name: &str = $name;
             // SAFETY: the C runtime passes `count` NUL-terminated strings.
-            if unsafe { $crate::is_called(count, arguments, $name) } {
+            if unsafe { $crate::is_called(count, arguments, name) } {
                 $run();
             }
         }

@@ -8,7 +8,8 @@ use crate::world::{answer, config, docker, run, runtime, runtime_from, sandbox};
 async fn an_unchanged_blueprint_is_built_once_and_a_changed_tool_again() {
     let Some(_daemon) = runtime() else { return };
     let engine = DockerEngine::connect(DockerOptions::default()).await.unwrap();
-    let tool = ToolSource { file_name: "t.py".into(), source: format!("def t(): return {}\n", std::process::id()) };
+    let tool =
+        ToolSource { file_name: "t.py".into(), source: format!("def t(): return {}\n", std::process::id()) };
     let mut blueprint = Blueprint { config: config("once"), tools: vec![tool] };
     let mut lines = Vec::new();
     let (tag, built) = engine.build(&blueprint, &mut |step| lines.push(format!("{step:?}"))).await.unwrap();
@@ -32,7 +33,10 @@ async fn tools_and_dependencies_are_in_the_image_and_nobody_can_write_there() {
     if index {
         config.dependencies = vec!["six==1.16.0".into()];
     }
-    let tools = vec![ToolSource { file_name: "adder.py".into(), source: "async def add(a, b):\n    return a + b\n".into() }];
+    let tools = vec![ToolSource {
+        file_name: "adder.py".into(),
+        source: "async def add(a, b):\n    return a + b\n".into(),
+    }];
     let sandbox = match runtime.prepare(Blueprint { config, tools }, &mut |_| {}).await {
         Ok(sandbox) => sandbox,
         Err(error) if error.to_string().contains("pip install") => {

@@ -32,7 +32,11 @@ async fn a_container_is_hardened_by_the_daemons_own_word() {
         ("Devices", json!([])),
         ("LogConfig", json!({"Type": "none", "Config": {}})),
     ] {
-        assert!(host[field] == expected || host[field].is_null() && expected == json!([]), "{field}: {}", host[field]);
+        assert!(
+            host[field] == expected || host[field].is_null() && expected == json!([]),
+            "{field}: {}",
+            host[field]
+        );
     }
     // The config's, and something for the supervisor.
     let memory = host["Memory"].as_i64().unwrap() >> 20;

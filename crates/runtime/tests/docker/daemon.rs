@@ -16,7 +16,11 @@ async fn refusal(address: &str) -> String {
 #[tokio::test]
 async fn a_daemon_that_is_not_there_is_an_error_with_the_remedy() {
     let missing = refusal("unix:///nowhere/docker.sock").await;
-    for part in ["unix:///nowhere/docker.sock", "systemctl start docker", "-v /nowhere/docker.sock:/nowhere/docker.sock"] {
+    for part in [
+        "unix:///nowhere/docker.sock",
+        "systemctl start docker",
+        "-v /nowhere/docker.sock:/nowhere/docker.sock",
+    ] {
         assert!(missing.contains(part), "{missing}");
     }
     let directory = tempfile::tempdir().unwrap();
@@ -27,7 +31,7 @@ async fn a_daemon_that_is_not_there_is_an_error_with_the_remedy() {
     if !rustix::process::geteuid().is_root() {
         let path = directory.path().join("closed.sock");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o0)).unwrap();
         let closed = refusal(&format!("unix://{}", path.display())).await;
         assert!(closed.contains("usermod -aG docker"), "{closed}");
     }
@@ -56,7 +60,8 @@ struct OwnDaemon {
 impl OwnDaemon {
     /// `None` where one cannot be started.
     fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || Command::new("dockerd").arg("--version").output().is_err() {
+        if !rustix::process::geteuid().is_root() || Command::new("dockerd").arg("--version").output().is_err()
+        {
             println!("own daemon: skipped (needs root and dockerd)");
             return None;
         }
@@ -112,7 +117,8 @@ impl OwnDaemon {
 
     fn take_base_image(&self) {
         let image = self.path("base.tar");
-        let saved = Command::new("docker").args(["save", "-o"]).arg(&image).arg("python:3.11-slim").status().unwrap();
+        let saved =
+            Command::new("docker").args(["save", "-o"]).arg(&image).arg("python:3.11-slim").status().unwrap();
         assert!(saved.success());
         assert!(self.client(&["load", "-i", image.to_str().unwrap()]).status().unwrap().success());
         std::fs::remove_file(image).unwrap();

@@ -5,7 +5,12 @@ use belljar_runtime::{Sandbox, SandboxConfig, Verdict};
 use crate::world::{WHICH, answer, config, containers, docker, eventually, run, runtime, sandbox, strike};
 
 /// A script that has begun for certain, what becomes of it when something is done to its container, and that the next one is fine.
-async fn ends_when(sandbox: &Sandbox, config: &SandboxConfig, script: &str, strike: impl Fn(&str)) -> Verdict {
+async fn ends_when(
+    sandbox: &Sandbox,
+    config: &SandboxConfig,
+    script: &str,
+    strike: impl Fn(&str),
+) -> Verdict {
     let mut run = sandbox.stream(format!("emit_log('begun')\n{script}"));
     let event = run.next().await.expect("it begins");
     assert!(format!("{event:?}").contains("begun"), "{event:?}");
@@ -39,7 +44,9 @@ async fn a_container_that_is_paused_is_out_of_time() {
     let verdict = ends_when(&sandbox, &config, "time.sleep(1)", |id| strike(&["pause", id])).await;
     assert_eq!(verdict, Verdict::TimeoutWall);
     eventually("the paused one is removed", || {
-        containers(&config, "cell").iter().all(|id| docker(&["inspect", "-f", "{{.State.Paused}}", id]) == "false")
+        containers(&config, "cell")
+            .iter()
+            .all(|id| docker(&["inspect", "-f", "{{.State.Paused}}", id]) == "false")
     })
     .await;
 }
@@ -51,7 +58,10 @@ async fn a_container_out_of_memory_is_an_oom_and_the_next_is_fine() {
     config.resource_limits.memory_mb = 64;
     config.resource_limits.memory_swap_mb = 65;
     let sandbox = sandbox(&runtime, config.clone()).await;
-    for script in ["x = bytearray(1 << 30)\nfor i in range(0, 1 << 30, 4096): x[i] = 1", "import subprocess; subprocess.run(['python3', '-c', 'x = bytearray(1 << 29)\\nfor i in range(0, 1 << 29, 4096): x[i] = 1']).check_returncode()"] {
+    for script in [
+        "x = bytearray(1 << 30)\nfor i in range(0, 1 << 30, 4096): x[i] = 1",
+        "import subprocess; subprocess.run(['python3', '-c', 'x = bytearray(1 << 29)\\nfor i in range(0, 1 << 29, 4096): x[i] = 1']).check_returncode()",
+    ] {
         let result = run(&sandbox, script).await;
         assert_eq!(result.verdict, Verdict::Oom, "{result:#?}");
         assert_eq!(answer(&sandbox, "emit_result(1)").await, 1);

@@ -71,7 +71,9 @@ async fn a_host_that_is_killed_leaves_no_container_and_the_next_start_sweeps_the
     // What is left was never started, or is a volume: the next to connect takes it away.
     let _next = runtime().unwrap();
     eventually("the rest is swept", || {
-        containers(&config, "cell").is_empty() && containers(&config, "proxy").is_empty() && volumes(&config).is_empty()
+        containers(&config, "cell").is_empty()
+            && containers(&config, "proxy").is_empty()
+            && volumes(&config).is_empty()
     })
     .await;
 }

@@ -7,7 +7,9 @@ use std::net::TcpListener;
 use belljar_runtime::{DockerOptions, NetworkPolicy, NetworkVerdict, SandboxConfig};
 use serde_json::json;
 
-use crate::world::{answer, config, containers, docker, eventually, inspect, run, runtime, runtime_with, sandbox, volumes};
+use crate::world::{
+    answer, config, containers, docker, eventually, inspect, run, runtime, runtime_with, sandbox, volumes,
+};
 
 /// Where hosts of this test live, and how the proxy gets there: on the network of the daemon's host.
 const HOME: &str = "127.0.0.99";
@@ -21,7 +23,11 @@ fn server(name: &'static str) -> u16 {
             let mut stream = stream;
             let mut request = [0u8; 4096];
             let _ = stream.read(&mut request);
-            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{name}", name.len());
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{name}",
+                name.len()
+            );
         }
     });
     port
@@ -29,7 +35,11 @@ fn server(name: &'static str) -> u16 {
 
 fn options() -> DockerOptions {
     let known = ["one.test", "two.test"].map(|name| (name.to_owned(), HOME.parse().unwrap()));
-    DockerOptions { egress_network: Some("host".into()), known_hosts: known.into(), ..DockerOptions::default() }
+    DockerOptions {
+        egress_network: Some("host".into()),
+        known_hosts: known.into(),
+        ..DockerOptions::default()
+    }
 }
 
 fn allowing(name: &str, host: &str, port: u16) -> SandboxConfig {
@@ -75,7 +85,8 @@ async fn allowed_hosts_are_reached_others_are_refused_and_both_are_told() {
     let sandbox = sandbox(&runtime, config.clone()).await;
     assert_eq!(answer(&sandbox, &ask("one.test", port)).await, "one");
     let mut denied = Vec::new();
-    let refused = sandbox.run_with(ask("two.test", port), |event| denied.push(format!("{event:?}"))).await.unwrap();
+    let refused =
+        sandbox.run_with(ask("two.test", port), |event| denied.push(format!("{event:?}"))).await.unwrap();
     assert_eq!(refused.final_data.unwrap().as_str(), "403");
     let [decision] = &refused.network[..] else { panic!("{:?}", refused.network) };
     assert_eq!((decision.host.as_str(), decision.port), ("two.test", port));
@@ -86,7 +97,10 @@ async fn allowed_hosts_are_reached_others_are_refused_and_both_are_told() {
     assert_eq!(cell["HostConfig"]["NetworkMode"], "none");
     assert_eq!(cell["Mounts"][0]["RW"], false);
     let proxy = inspect(&containers(&config, "proxy")[0]);
-    assert_eq!((&proxy["HostConfig"]["ReadonlyRootfs"], &proxy["Config"]["User"]), (&json!(true), &json!("65534:65534")));
+    assert_eq!(
+        (&proxy["HostConfig"]["ReadonlyRootfs"], &proxy["Config"]["User"]),
+        (&json!(true), &json!("65534:65534"))
+    );
     assert_eq!(proxy["HostConfig"]["CapDrop"], json!(["ALL"]));
     assert!(!proxy.to_string().contains("one.test"), "what a proxy is told is not for everybody to inspect");
 }
@@ -149,14 +163,19 @@ async fn a_proxy_that_dies_lets_nobody_out_and_is_followed_by_another() {
     assert!(run.next().await.is_some());
     docker(&["kill", &first[0]]);
     let result = tokio::time::timeout(crate::world::HANG, run.result()).await.expect("it hangs").unwrap();
-    assert!(["\"URLError\"", "\"RemoteDisconnected\"", "\"ConnectionResetError\""].contains(&result.final_data.as_ref().unwrap().as_str()), "{result:#?}");
+    assert!(
+        ["\"URLError\"", "\"RemoteDisconnected\"", "\"ConnectionResetError\""]
+            .contains(&result.final_data.as_ref().unwrap().as_str()),
+        "{result:#?}"
+    );
     eventually("another proxy is there", || {
         let now = containers(&config, "proxy");
         !now.is_empty() && now != first
     })
     .await;
     // The session held its container all the while, and is introduced to the new one.
-    let step = tokio::time::timeout(crate::world::HANG, session.step(ask("one.test", port))).await.unwrap().unwrap();
+    let step =
+        tokio::time::timeout(crate::world::HANG, session.step(ask("one.test", port))).await.unwrap().unwrap();
     assert_eq!(step.final_data.unwrap().as_str(), "\"one\"");
     assert_eq!(run_to_end(&sandbox, port).await, "one");
 }

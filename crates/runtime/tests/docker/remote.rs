@@ -97,10 +97,12 @@ async fn a_daemon_over_tls_serves_whom_it_knows_and_is_believed_only_with_its_ce
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
     let tls = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let key = server.1.serialize_der().try_into().unwrap();
-    let tls = tls.with_client_cert_verifier(verifier).with_single_cert(vec![server.0.der().clone()], key).unwrap();
+    let tls =
+        tls.with_client_cert_verifier(verifier).with_single_cert(vec![server.0.der().clone()], key).unwrap();
     let port = forwarder(Some(TlsAcceptor::from(Arc::new(tls)))).await;
 
     let good = tempfile::tempdir().unwrap();

@@ -9,7 +9,9 @@ use crate::world::{WHICH, answer, config, eventually, run, runtime, runtime_with
 
 #[tokio::test]
 async fn a_container_is_used_as_often_as_it_may_be_and_then_replaced() {
-    let Some(runtime) = runtime_with(DockerOptions { max_uses: 3, ..DockerOptions::default() }) else { return };
+    let Some(runtime) = runtime_with(DockerOptions { max_uses: 3, ..DockerOptions::default() }) else {
+        return;
+    };
     let sandbox = sandbox(&runtime, config("uses")).await;
     let mut seen = Vec::new();
     for _ in 0..6 {
@@ -23,7 +25,11 @@ async fn a_container_is_used_as_often_as_it_may_be_and_then_replaced() {
 
 /// Each leaves something behind in its own way; the second looks for it.
 const TRACES: [(&str, &str, &str); 10] = [
-    ("files", "for p in ('/workspace', '/tmp', '/dev/shm'): open(p + '/left', 'w').write('x')", "[os.listdir(p) for p in ('/workspace', '/tmp', '/dev/shm')] == [[], [], []]"),
+    (
+        "files",
+        "for p in ('/workspace', '/tmp', '/dev/shm'): open(p + '/left', 'w').write('x')",
+        "[os.listdir(p) for p in ('/workspace', '/tmp', '/dev/shm')] == [[], [], []]",
+    ),
     (
         "files that do not want to go",
         "os.makedirs('/tmp/a/b/c'); open('/tmp/a/b/c/f', 'w').close(); os.symlink('/etc', '/tmp/a/link'); os.mkfifo('/workspace/fifo')\n\
@@ -31,7 +37,11 @@ const TRACES: [(&str, &str, &str); 10] = [
          os.chdir('/workspace')\nfor _ in range(300): os.mkdir('d' * 100); os.chdir('d' * 100)",
         "[os.listdir(p) for p in ('/workspace', '/tmp', '/dev/shm')] == [[], [], []] and os.path.exists('/etc/passwd')",
     ),
-    ("variables", "import json; json.left = left = 1; os.environ['LEFT'] = '1'", "'left' not in globals() and not hasattr(__import__('json'), 'left') and 'LEFT' not in os.environ"),
+    (
+        "variables",
+        "import json; json.left = left = 1; os.environ['LEFT'] = '1'",
+        "'left' not in globals() and not hasattr(__import__('json'), 'left') and 'LEFT' not in os.environ",
+    ),
     (
         "processes",
         "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n    os._exit(0)",
@@ -42,10 +52,26 @@ const TRACES: [(&str, &str, &str); 10] = [
         "import ctypes\nlibc = ctypes.CDLL(None)\nassert libc.shmget(77, 4096, 0o1666) >= 0 and libc.semget(78, 1, 0o1666) >= 0 and libc.msgget(79, 0o1666) >= 0",
         "[len(open('/proc/sysvipc/' + k).readlines()) for k in ('shm', 'sem', 'msg')] == [1, 1, 1]",
     ),
-    ("limits", "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50)); os.nice(19)", "__import__('resource').getrlimit(7) == (1024, 1024) and os.nice(0) == 0"),
-    ("a changed root of the scratch places", "try: os.chmod('/workspace', 0)\nexcept OSError: pass", "oct(os.stat('/workspace').st_mode) == '0o41777'"),
-    ("signals", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])", "__import__('signal').getsignal(15) == 0 and not __import__('signal').pthread_sigmask(0, [])"),
-    ("a working directory that is gone", "os.mkdir('/workspace/x'); os.chdir('/workspace/x'); os.rmdir('/workspace/x')", "os.getcwd() == '/workspace'"),
+    (
+        "limits",
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50)); os.nice(19)",
+        "__import__('resource').getrlimit(7) == (1024, 1024) and os.nice(0) == 0",
+    ),
+    (
+        "a changed root of the scratch places",
+        "try: os.chmod('/workspace', 0)\nexcept OSError: pass",
+        "oct(os.stat('/workspace').st_mode) == '0o41777'",
+    ),
+    (
+        "signals",
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])",
+        "__import__('signal').getsignal(15) == 0 and not __import__('signal').pthread_sigmask(0, [])",
+    ),
+    (
+        "a working directory that is gone",
+        "os.mkdir('/workspace/x'); os.chdir('/workspace/x'); os.rmdir('/workspace/x')",
+        "os.getcwd() == '/workspace'",
+    ),
     ("nothing at all", "pass", "True"),
 ];
 
@@ -59,7 +85,12 @@ async fn nothing_of_one_use_is_seen_by_the_next() {
         answer(&sandbox, &format!("{leave}\nemit_result(1)")).await;
         eventually("a container is idle", || sandbox.stats().idle > 0).await;
         let found = answer(&sandbox, &format!("emit_result([{WHICH}, {look}])")).await;
-        assert_eq!(found, json!([first, true]), "{what}: the same container, and nothing of it: {:?}", sandbox.stats());
+        assert_eq!(
+            found,
+            json!([first, true]),
+            "{what}: the same container, and nothing of it: {:?}",
+            sandbox.stats()
+        );
     }
 }
 
@@ -67,7 +98,11 @@ async fn nothing_of_one_use_is_seen_by_the_next() {
 async fn what_one_use_was_told_is_not_in_the_memory_of_the_next() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox(&runtime, config("memory")).await;
-    let first = answer(&sandbox, &format!("said = 'orange-marmalade-2081'\nprint(said)\nemit_log(said)\nemit_result({WHICH})")).await;
+    let first = answer(
+        &sandbox,
+        &format!("said = 'orange-marmalade-2081'\nprint(said)\nemit_log(said)\nemit_result({WHICH})"),
+    )
+    .await;
     eventually("a container is idle", || sandbox.stats().idle > 0).await;
     let script = format!(
         "import re
@@ -96,7 +131,11 @@ async fn a_container_in_doubt_is_not_used_again() {
     let sandbox = sandbox(&runtime, config("doubt")).await;
     let which = format!("emit_result({WHICH})");
     for (what, script, verdict) in [
-        ("it used the network", "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); emit_result(1)", Verdict::Ok),
+        (
+            "it used the network",
+            "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); emit_result(1)",
+            Verdict::Ok,
+        ),
         ("it died", "os._exit(3)", Verdict::Exited { code: 3 }),
         ("its harness is not to be trusted", "os.close(900)", Verdict::Exited { code: 0 }),
     ] {

@@ -60,7 +60,10 @@ pub(crate) fn strike(words: &[&str]) {
     let output = Command::new("docker").args(words).output().expect("docker's client is here");
     let said = String::from_utf8_lossy(&output.stderr).to_lowercase();
     let gone = ["no such container", "is not running", "already in progress"];
-    assert!(output.status.success() || gone.iter().any(|words| said.contains(words)), "docker {words:?}: {said}");
+    assert!(
+        output.status.success() || gone.iter().any(|words| said.contains(words)),
+        "docker {words:?}: {said}"
+    );
 }
 
 /// The containers of a config, by role, whatever their state.

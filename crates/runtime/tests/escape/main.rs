@@ -18,10 +18,10 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod attack;
 #[path = "../common/engine.rs"]
 #[expect(dead_code, reason = "shared with the other suites, which use more of it")]
 mod engine;
-mod attack;
 mod families;
 mod grants;
 mod host;

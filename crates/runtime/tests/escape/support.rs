@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use belljar_core::Secret;
 use crate::engine::build;
+use belljar_core::Secret;
 use belljar_runtime::{ExecutionResult, Runtime, Sandbox, SandboxConfig, Session};
 
 /// Long enough for a loaded machine, short enough to name a hang.

@@ -31,7 +31,10 @@ async fn an_oom_cannot_be_claimed() {
     let sandbox = small_sandbox(&runtime).await;
     for (body, verdict) in [
         ("os.kill(os.getpid(), 9)", Verdict::Signaled { signal: 9 }),
-        ("if os.fork() == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)", Verdict::Signaled { signal: 9 }),
+        (
+            "if os.fork() == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)",
+            Verdict::Signaled { signal: 9 },
+        ),
         ("os._exit(137)", Verdict::Exited { code: 137 }),
         ("raise MemoryError('the kernel killed it')", Verdict::Exception),
         ("raw(sealed('error', message='oom', oom_kills=7))\nos.kill(os.getpid(), 9)", Verdict::Exception),

@@ -21,7 +21,10 @@ async fn a_guest_is_nobody_with_no_rights() {
 
 #[tokio::test]
 async fn the_hosts_files_are_absent() {
-    if !crate::engine::only_on("native", "an image has directories of these names; tests/docker looks at what they are") {
+    if !crate::engine::only_on(
+        "native",
+        "an image has directories of these names; tests/docker looks at what they are",
+    ) {
         return;
     }
     let result = crate::run_one!(

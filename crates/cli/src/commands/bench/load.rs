@@ -44,7 +44,11 @@ pub(super) async fn measure(
     Ok(())
 }
 
-pub(super) async fn keep_up(sandbox: &Sandbox, callers: usize, time: Duration) -> Result<Vec<Duration>, CliError> {
+pub(super) async fn keep_up(
+    sandbox: &Sandbox,
+    callers: usize,
+    time: Duration,
+) -> Result<Vec<Duration>, CliError> {
     let until = Instant::now() + time;
     let mut at_work = JoinSet::new();
     for _ in 0..callers {

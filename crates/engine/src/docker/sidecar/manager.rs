@@ -363,7 +363,9 @@ impl Manager {
             generation += 1;
             match self.launch(generation).await {
                 Ok(next) => hearing = Some(next),
-                Err(error) => tracing::warn!(sandbox = %self.setup.name, %error, "the egress proxy does not start"),
+                Err(error) => {
+                    tracing::warn!(sandbox = %self.setup.name, %error, "the egress proxy does not start")
+                }
             }
             if self.stopped.load(Ordering::SeqCst) {
                 self.clear_away();
