@@ -110,6 +110,27 @@ async fn build(
     Ok(())
 }
 
+/// Without what is meant for terminals.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        // A colour: up to the letter that ends it.
+        rest = rest[at + 1..].split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What a daemon says about its own doings between the steps.
+fn is_bookkeeping(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("---> ")
+        || line.starts_with("--> ")
+        || line.starts_with("Removing intermediate container")
+}
+
 /// Builds and tells; on failure, the step that failed and what it said last.
 pub(super) async fn build_from(
     daemon: &Daemon,
@@ -132,7 +153,8 @@ pub(super) async fn build_from(
             Ok(news) => news,
             Err(error) => return Err(failed(message_of(&error), log, &step)),
         };
-        for line in news.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
+        let text = news.stream.as_deref().map(plain).unwrap_or_default();
+        for line in text.lines().filter(|line| !line.trim().is_empty() && !is_bookkeeping(line)) {
             if line.starts_with("Step ") || line.starts_with("STEP ") {
                 line.clone_into(&mut step);
                 log.clear();
@@ -149,4 +171,16 @@ pub(super) async fn build_from(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_meant_for_terminals_is_left_out() {
+        assert_eq!(plain("\u{1b}[91mERROR: no\n\u{1b}[0mnext"), "ERROR: no\nnext");
+        assert_eq!(plain("plain \u{1b}"), "plain ");
+        assert!(is_bookkeeping(" ---> Running in 90ca953c2e8c") && !is_bookkeeping("Step 1/2 : FROM x"));
+    }
 }

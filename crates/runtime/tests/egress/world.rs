@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use belljar_core::Secret;
 use belljar_core::config::Injection;
 use belljar_runtime::{
-    ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Roots, Runtime, Sandbox,
-    SandboxConfig,
+    DockerOptions, ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Roots,
+    Runtime, Sandbox, SandboxConfig,
 };
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -16,11 +16,14 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::engine::cache;
+use crate::engine::build_with;
 use crate::support::{HANG, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
+
+/// Names that tests use here.
+const KNOWN: [&str; 3] = ["api.test", "other.test", "evil.test"];
 
 /// A credential that no guest may see.
 pub(crate) const SECRET: &str = "hunter2-hunter2";
@@ -50,22 +53,27 @@ impl World {
     /// `None` where cells cannot be made. The proxy believes the hosts of this world.
     pub(crate) async fn new() -> Option<Self> {
         let made = certificate();
-        let roots = Roots::from_pem(&made.cert.pem()).unwrap();
+        let roots = made.cert.pem();
         Self::believing(roots, made).await
     }
 
     /// The same with a proxy that has never heard of them.
     pub(crate) async fn of_strangers() -> Option<Self> {
-        let roots = Roots::from_pem(&certificate().cert.pem()).unwrap();
-        Self::believing(roots, certificate()).await
+        Self::believing(certificate().cert.pem(), certificate()).await
     }
 
-    async fn believing(roots: Roots, made: CertifiedKey<KeyPair>) -> Option<Self> {
-        crate::support::runtime()?;
+    async fn believing(roots: String, made: CertifiedKey<KeyPair>) -> Option<Self> {
         let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(SECRET))]);
-        let runtime =
-            Runtime::builder().cache_dir(cache()).secrets(secrets).resolver(Everywhere).roots(roots);
-        let runtime = runtime.build().unwrap();
+        let builder = Runtime::builder().secrets(secrets).resolver(Everywhere);
+        let builder = builder.roots(Roots::from_pem(&roots).unwrap());
+        // A proxy in a container is told in other words: it has no resolver of ours, and reaches this world on the host's network.
+        let options = DockerOptions {
+            egress_network: Some("host".into()),
+            known_hosts: KNOWN.map(|name| (name.to_owned(), HOME)).into(),
+            roots_pem: Some(roots),
+            ..DockerOptions::default()
+        };
+        let runtime = build_with(builder, options)?;
         let certificates = tempfile::tempdir().unwrap();
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(certificates.path(), readable).unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use belljar_core::wire::Lines;
 use belljar_core::{Decision, NetworkPolicy};
+use belljar_proxy::Roots;
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType, VolumeCreateRequest,
 };
@@ -118,11 +119,15 @@ impl Setup {
     }
 }
 
-/// The authorities this machine believes, as text.
+/// The authorities this machine believes, as text. One that cannot be read is no reason to believe none.
 fn host_roots() -> Option<String> {
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
-        .iter()
-        .find_map(|path| std::fs::read_to_string(path).ok())
+    const END: &str = "-----END CERTIFICATE-----";
+    let bundle =
+        ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
+            .iter()
+            .find_map(|path| std::fs::read_to_string(path).ok())?;
+    let usable = bundle.split_inclusive(END).filter(|one| Roots::from_pem(one).is_ok());
+    Some(usable.collect()).filter(|text: &String| !text.is_empty())
 }
 
 fn random() -> String {

@@ -15,11 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use belljar_core::{Decision, Secret};
-use belljar_proxy::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving, SystemResolver};
+use belljar_proxy::{
+    CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving, Roots, SystemResolver,
+};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use tokio::sync::Semaphore;
 
 use super::words::{Order, Report, line};
@@ -50,7 +49,8 @@ fn serve() -> io::Result<()> {
     };
     let mut options = EgressOptions::new(Known { hosts: known_hosts, others: SystemResolver::new().ok() });
     options.secrets = secrets.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-    options.roots = roots_pem.as_deref().map(roots);
+    options.roots =
+        roots_pem.as_deref().map(Roots::from_pem).transpose().map_err(io::Error::other)?.map(Into::into);
     let _inside = runtime.enter();
     let egress = Egress::new(policy, options).map_err(io::Error::other)?;
     let proxy = Arc::new(Proxy { egress, state: Mutex::default() });
@@ -67,13 +67,6 @@ fn serve() -> io::Result<()> {
         proxy.obey(serde_json::from_str(&order?)?);
     }
     Ok(())
-}
-
-/// Those of a bundle that can be used: one that cannot is no reason to believe none.
-fn roots(pem: &str) -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(pem.as_bytes()).flatten());
-    roots
 }
 
 /// Lines are whole, whoever writes them.
