@@ -22,6 +22,11 @@ pub trait Engine: Send + Sync + 'static {
     /// `native`, `docker`, …
     fn name(&self) -> &'static str;
 
+    /// The same with what is worth knowing about it here.
+    fn describe(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// What this engine can enforce here.
     fn capabilities(&self) -> &Capabilities;
 

@@ -158,6 +158,11 @@ impl Runtime {
         self.engine.name()
     }
 
+    /// The same with what is worth knowing about it here: for containers, which daemon.
+    pub fn describe_engine(&self) -> String {
+        self.engine.describe()
+    }
+
     /// What can be enforced here.
     pub fn capabilities(&self) -> &Capabilities {
         self.engine.capabilities()

@@ -80,7 +80,7 @@ async fn examine(engine: EngineName) -> Report {
             let egress = if *egress_policy { "with" } else { "without" };
             report.checks.push(Row::good(
                 "engine",
-                format!("{}, {egress} network allow-lists", runtime.engine_name()),
+                format!("{}, {egress} network allow-lists", runtime.describe_engine()),
             ));
             report.ok = try_out(&runtime, &mut report.checks).await;
             runtime.shutdown().await;
@@ -103,7 +103,10 @@ async fn try_out(runtime: &Runtime, checks: &mut Vec<Row>) -> bool {
     };
     let python = sandbox.report();
     checks.push(Row::good("python", format!("{} at {}", python.python, python.python_path)));
-    checks.push(installer(Path::new(&python.python_path)));
+    if runtime.engine_name() == "native" {
+        // Elsewhere the image's own pip does it.
+        checks.push(installer(Path::new(&python.python_path)));
+    }
     let row = first_run(&sandbox, begun).await;
     let is_fit = row.state == Health::Ok;
     checks.push(row);

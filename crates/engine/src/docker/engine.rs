@@ -12,7 +12,7 @@ use super::address::{Address, Surroundings};
 use super::build::{self, BuildSettings};
 use super::cell::Living;
 use super::context::{InstallerFiles, hex};
-use super::daemon::Daemon;
+use super::daemon::{Daemon, Facts};
 use super::labels::Controller;
 use super::protections::protections;
 use super::prune::{Pruned, Sureness, prune};
@@ -101,20 +101,6 @@ impl DockerEngine {
         Ok(Self { options, daemon, capabilities, controller, remover })
     }
 
-    /// Which daemon this is: product, version, where.
-    pub fn describe(&self) -> String {
-        let facts = &self.daemon.facts;
-        format!(
-            "{} at {} (API {}, {}, {}, cgroup v{})",
-            facts.product,
-            self.daemon.address,
-            facts.api_version,
-            facts.architecture,
-            facts.storage_driver,
-            facts.cgroup_version
-        )
-    }
-
     /// Makes the image of a blueprint and nothing else; its name, and whether it had to be built.
     pub async fn build(
         &self,
@@ -197,6 +183,15 @@ impl DockerEngine {
 impl Engine for DockerEngine {
     fn name(&self) -> &'static str {
         "docker"
+    }
+
+    fn describe(&self) -> String {
+        let Facts { product, api_version, architecture, storage_driver, cgroup_version, .. } =
+            &*self.daemon.facts;
+        let address = &self.daemon.address;
+        format!(
+            "docker: {product} at {address} (API {api_version}, {architecture}, {storage_driver}, cgroup v{cgroup_version})"
+        )
     }
 
     fn capabilities(&self) -> &Capabilities {
