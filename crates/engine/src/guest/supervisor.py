@@ -100,6 +100,7 @@ class Meter:
 
     def __init__(self):
         self._files = {}
+        self._in_nanoseconds = os.path.isdir("/sys/fs/cgroup/cpuacct")
         places = {
             "cpu": ("cpuacct/cpuacct.usage", "cpu.stat"),
             "peak": ("memory/memory.max_usage_in_bytes", "memory.peak"),
@@ -126,11 +127,7 @@ class Meter:
 
     def cpu_micros(self):
         used = self._read("cpu", b"usage_usec")
-        in_nanoseconds = used is not None and self._version_1()
-        return used // 1000 if in_nanoseconds else used
-
-    def _version_1(self):
-        return os.path.isdir("/sys/fs/cgroup/cpuacct")
+        return used // 1000 if used is not None and self._in_nanoseconds else used
 
     def usage(self):
         return {
@@ -215,6 +212,8 @@ class Host:
     def wipe_what_was_read(self):
         if self._begin == self._end:
             self._wipe()
+        else:
+            self._inbox[: self._begin] = _zeros[: self._begin]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -285,6 +284,11 @@ class Guest:
         self.channel.close()
         for descriptor in self.streams[1:]:
             os.close(descriptor)
+
+
+def _wipe_areas():
+    for area in _areas:
+        area[:] = _zeros
 
 
 #: One number for all guests of every engine, above those that programs count on.
@@ -646,6 +650,8 @@ class Supervisor:
             if self._guest is not None:
                 self._guest.close()
                 self._guest = None
+            self._host.wipe_what_was_read()
+            _wipe_areas()
             # It gets ready while the last one is dying and what that left behind is removed.
             guest = self.fork_guest()
             _make_as_new(self._authority, self._places, guest)
