@@ -276,19 +276,19 @@ class Guest:
         header = {"type": "output", "channel": channel, "stdout": stdout, "stderr": stderr, **fields}
         pieces = [memoryview(area)[:filled] for area, filled in zip(_areas, self._filled)]
         host.write([json.dumps(header, separators=(",", ":")).encode() + b"\n", *pieces])
+        self.forget()
+
+    def forget(self):
+        """Wipes what was read and not more: every page that is written to must be copied first, because the guest shares it."""
         for area, filled in zip(_areas, self._filled):
-            area[:filled] = _zeros[:filled]
+            if filled:
+                area[:filled] = _zeros[:filled]
         self._filled = [0, 0, 0]
 
     def close(self):
         self.channel.close()
         for descriptor in self.streams[1:]:
             os.close(descriptor)
-
-
-def _wipe_areas():
-    for area in _areas:
-        area[:] = _zeros
 
 
 #: One number for all guests of every engine, above those that programs count on.
@@ -312,8 +312,9 @@ def _become_guest(harness, modules, open_files, channel, stdout, stderr):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _prctl(PR_SET_DUMPABLE, 1)
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")  # Rather the script than its supervisor.
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")  # Rather the script than its supervisor.
+        os.close(score)
     except BaseException as error:
         os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
         os._exit(70)
@@ -384,37 +385,60 @@ def _empty(place, deadline):
 IPC_RMID = 0
 
 
-def _remove_ipc():
-    """System V memory, semaphores and queues outlive whoever made them."""
-    for name, remove in (
-        ("shm", lambda number: _libc.shmctl(number, IPC_RMID, None)),
-        ("sem", lambda number: _libc.semctl(number, 0, IPC_RMID)),
-        ("msg", lambda number: _libc.msgctl(number, IPC_RMID, None)),
-    ):
-        for number in _ipc(name):
-            remove(number)
-        if _ipc(name):
-            raise OSError(errno.EBUSY, f"System V {name} objects cannot be removed")
+class Kernel:
+    """What of a guest the kernel keeps when all its processes are gone. The files are held open: they are read after every use."""
+
+    def __init__(self, has_way_out):
+        self._ipc = {}
+        for name, remove in (
+            ("shm", lambda number: _libc.shmctl(number, IPC_RMID, None)),
+            ("sem", lambda number: _libc.semctl(number, 0, IPC_RMID)),
+            ("msg", lambda number: _libc.msgctl(number, IPC_RMID, None)),
+        ):
+            descriptor = _open_if_there(f"/proc/sysvipc/{name}")
+            if descriptor is not None:
+                self._ipc[name] = (descriptor, remove)
+        # Traffic through the way out is counted too, and is nobody's secret within one sandbox.
+        counters = () if has_way_out else ("dev", "snmp", "snmp6", "netstat")
+        self._network = [_open_if_there(f"/proc/self/net/{name}") for name in counters]
+        self._untouched = self._counted()
+
+    def forget_objects(self):
+        """System V memory, semaphores and queues outlive whoever made them."""
+        for name, (descriptor, remove) in self._ipc.items():
+            left = self._numbers(descriptor)
+            for number in left:
+                remove(number)
+            if left and self._numbers(descriptor):
+                raise OSError(errno.EBUSY, f"System V {name} objects cannot be removed")
+
+    def _numbers(self, descriptor):
+        return [int(line.split()[1]) for line in _read_whole(descriptor).splitlines()[1:]]
+
+    def check_network(self):
+        """The loopback's counters cannot be reset, so they must not have moved."""
+        if self._counted() != self._untouched:
+            raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
+
+    def _counted(self):
+        return [_read_whole(descriptor) for descriptor in self._network if descriptor is not None]
 
 
-def _ipc(name):
+def _open_if_there(path):
     try:
-        with open(f"/proc/sysvipc/{name}") as file:
-            return [int(line.split()[1]) for line in file.readlines()[1:]]
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return []
+        return None
 
 
-def _network_counters():
-    """What the kernel has counted on this container's loopback: nothing, if nobody has used it."""
-    counted = []
-    for name in ("dev", "snmp", "snmp6", "netstat"):
-        try:
-            with open(f"/proc/net/{name}", "rb") as file:
-                counted.append(file.read())
-        except FileNotFoundError:
-            pass
-    return counted
+def _read_whole(descriptor):
+    pieces, at = [], 0
+    while True:
+        piece = os.pread(descriptor, PIECE, at)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        at += len(piece)
 
 
 def _places(granted):
@@ -435,7 +459,7 @@ def _places(granted):
     return found
 
 
-def _make_as_new(authority, places, next_guest):
+def _make_as_new(authority, places, next_guest, wait_for_a_death):
     """Undoes whatever a guest did, or raises. Everything has been killed but the next guest, which was forked after that."""
     deadline = time.monotonic() + WIPE_WITHIN
     while True:
@@ -450,12 +474,11 @@ def _make_as_new(authority, places, next_guest):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        time.sleep(0.0002)  # They are dying: there is nothing to be told by.
+        wait_for_a_death()
     for place in places:
         _empty(place, deadline)
     if authority:
         _trust(authority)
-    _remove_ipc()
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -498,7 +521,7 @@ class Supervisor:
         self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
         self._authority = settings["authority"]
         self._places = _places(settings["granted"])
-        self._network = None if settings["way_out"] else _network_counters()
+        self._kernel = Kernel(bool(settings["way_out"]))
         self._meter = Meter()
         self._owed = 0
         self._busy = False
@@ -526,7 +549,7 @@ class Supervisor:
                 raise TimeoutError(f"the next guest did not get ready{': ' + words if words else ''}")
             poll.poll(left * 1000)
             guest.gather()
-        guest._filled = [0, 0, 0]
+        guest.forget()
         self._guest, self._busy, self._look = guest, False, CLOSEST_LOOK
 
     def tell_ready(self, report):
@@ -644,19 +667,26 @@ class Supervisor:
         self._guest, self._busy = None, False
         self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=_is_full())
 
+    def _wait_for_a_death(self):
+        """Returns when a child has died, or soon in any case: not everybody who dies is a child of ours yet."""
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        if poll.poll(5):
+            os.read(self._bell, 4096)
+
     def _reset(self):
         try:
             _kill_all()
             if self._guest is not None:
                 self._guest.close()
+                self._guest.forget()
                 self._guest = None
             self._host.wipe_what_was_read()
-            _wipe_areas()
             # It gets ready while the last one is dying and what that left behind is removed.
             guest = self.fork_guest()
-            _make_as_new(self._authority, self._places, guest)
-            if self._network is not None and _network_counters() != self._network:
-                raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
+            _make_as_new(self._authority, self._places, guest, self._wait_for_a_death)
+            self._kernel.forget_objects()
+            self._kernel.check_network()
             self.await_guest(guest)
         except Exception as error:
             if os.getpid() != OWN:
