@@ -22,6 +22,7 @@ RESULT = {"a": 1}
 SCRIPT = "import json; print(json.dumps({'a': 1}))"
 BELLJAR_SCRIPT = "emit_result({'a': 1})"
 WARM, MAKING = "warm run, never-used cell", "cell creation"
+CYCLE = "checkout, run, return"
 BENCH_S = 60
 
 IMPORTED_AHEAD = "imported ahead"
@@ -239,12 +240,31 @@ class Jazzmine(Driver):
         self.drive(str(venv.python()), "jazzmine_pool")
 
 
-ALL = (Belljar, BelljarRun, Python, Bubblewrap, ForkServer, Monty, MontyFresh, DockerRun, DockerExec, Jazzmine)
+class BelljarDocker(Candidate):
+    name, what, per_round = "belljar-docker", "belljar on docker: checkout, run, return", 30
+    fresh = Freshness("fork of a warmed CPython in a used container, emptied", "container without a network, seccomp twice", IMPORTED_AHEAD)
+
+    def open(self, setting: Setting) -> None:
+        need_docker()
+        self.program = need_belljar(setting)
+        self.version = belljar_version(self.program)
+        self.jobs(1, 0)
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        """`belljar bench` rests 20 ms before each of these cycles by itself, and checks their results."""
+        cycles = next((one for one in bench(self.program, count, "--engine", "docker")["figures"] if one["what"] == CYCLE), None)
+        if cycles is None:
+            raise Failure(f"belljar bench --engine docker has no figure {CYCLE!r}")
+        self.note = "from a container that is as good as new to one that is as good as new again; the caller waits for less"
+        return Sample(cycles["count"], cycles["p50_us"] / 1000, cycles["p95_us"] / 1000)
 
 
-def bench(program: str, count: int) -> dict:
+ALL = (Belljar, BelljarRun, BelljarDocker, Python, Bubblewrap, ForkServer, Monty, MontyFresh, DockerRun, DockerExec, Jazzmine)
+
+
+def bench(program: str, count: int, *more: str) -> dict:
     """What `belljar bench` tells, with as little as it allows of what is not compared here."""
-    printed = run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1"], BENCH_S)
+    printed = run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1", *more], BENCH_S)
     try:
         told = json.loads(printed)
         return {key: told[key] for key in ("figures", "python", "python_path")}

@@ -33,6 +33,11 @@ impl Sandbox {
         Ok(self.shelf.fill(count).await?)
     }
 
+    /// Waits until nothing runs in any of its cells, and those that are used again are as good as new.
+    pub async fn at_rest(&self) {
+        self.shelf.at_rest().await;
+    }
+
     /// What its pool holds and has done.
     pub fn stats(&self) -> ShelfStats {
         self.shelf.stats()

@@ -630,7 +630,7 @@ _warm_up_request = {
 WARM_UP = json.dumps(_warm_up_request).encode() + b"\n"
 
 
-def _warm_up(module):
+def warm_up(module):
     """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
     global _execution
     main = sys.modules["__main__"]
@@ -696,7 +696,7 @@ def prepare(settings):
     # As for any script: a module that it writes next to itself can be imported. Last, so that nothing above is looked for there.
     sys.path.insert(0, WORKSPACE)
     for _ in range(WARM_UPS):
-        _warm_up(_new_main())
+        warm_up(_new_main())
     spare, main = _new_main(), _new_main()
     gc.collect()
     gc.freeze()
@@ -735,12 +735,23 @@ READY = b'{"type":"ready","protocol":%d}' % PROTOCOL
 
 def cell(descriptor, main, spare):
     """Serves the host until it hangs up. By now the process is confined."""
+    channel = enter(descriptor)
+    if spare is not None:
+        warm_up(spare)
+    channel.send(READY)
+    serve(channel, main)
+
+
+def enter(descriptor):
+    """What a process does first that is to run a script."""
     _repair_after_clone()
     os.chdir(WORKSPACE)
-    channel, scripts = Channel(descriptor), Scripts(main)
-    if spare is not None:
-        _warm_up(spare)
-    channel.send(READY)
+    return Channel(descriptor)
+
+
+def serve(channel, main):
+    """Does what the host asks for until it hangs up."""
+    scripts = Scripts(main)
     while True:
         request = channel.receive()
         if request is None:

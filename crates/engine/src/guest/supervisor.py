@@ -100,6 +100,7 @@ class Meter:
 
     def __init__(self):
         self._files = {}
+        self._before = None
         self._in_nanoseconds = os.path.isdir("/sys/fs/cgroup/cpuacct")
         places = {
             "cpu": ("cpuacct/cpuacct.usage", "cpu.stat"),
@@ -125,9 +126,23 @@ class Meter:
             return int(words[0]) if words and words[0].isdigit() else None
         return int(words[words.index(key) + 1])
 
-    def cpu_micros(self):
+    def begin_anew(self):
+        """What is spent until the next request is spent on getting ready, which no run shall be charged with."""
+        self._before = None
+
+    def begin(self):
+        if self._before is None:
+            self._before = self._spent()
+
+    def _spent(self):
         used = self._read("cpu", b"usage_usec")
         return used // 1000 if used is not None and self._in_nanoseconds else used
+
+    def cpu_micros(self):
+        """Since the first request to this guest."""
+        if self._before is None:
+            return 0 if "cpu" in self._files else None
+        return self._spent() - self._before
 
     def usage(self):
         return {
@@ -223,13 +238,13 @@ class Host:
 class Guest:
     """The process that runs the scripts of one use, and what it says."""
 
-    def __init__(self, harness, modules, open_files):
+    def __init__(self, harness, modules, open_files, announce):
         self.channel, theirs = socket.socketpair()
         stdout, their_stdout = os.pipe()
         stderr, their_stderr = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _become_guest(harness, modules, open_files, theirs.fileno(), their_stdout, their_stderr)
+            _become_guest(harness, modules, open_files, announce, theirs.fileno(), their_stdout, their_stderr)
         theirs.close()
         os.close(their_stdout)
         os.close(their_stderr)
@@ -295,7 +310,7 @@ class Guest:
 CHANNEL = 900
 
 
-def _become_guest(harness, modules, open_files, channel, stdout, stderr):
+def _become_guest(harness, modules, open_files, announce, channel, stdout, stderr):
     """What a fork does to be a guest: no way back to the host but its own three."""
     try:
         os.setsid()
@@ -319,7 +334,13 @@ def _become_guest(harness, modules, open_files, channel, stdout, stderr):
         os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
         os._exit(70)
     # Whatever it raises goes up to the top: a guest whose harness fails ends as any Python program does.
-    harness.cell(CHANNEL, *modules)
+    main, spare = modules
+    channel = harness.enter(CHANNEL)
+    # Nobody waits for the rest, unless a request is here already.
+    harness.warm_up(spare)
+    if announce:
+        channel.send(harness.READY)
+    harness.serve(channel, main)
 
 
 def _kill_all():
@@ -533,11 +554,11 @@ class Supervisor:
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         self._guest = None
 
-    def fork_guest(self):
-        return Guest(self._harness, self._modules, self._settings["open_files"])
+    def fork_guest(self, announce=False):
+        return Guest(self._harness, self._modules, self._settings["open_files"], announce)
 
     def await_guest(self, guest):
-        """Takes a guest once it says that it is ready."""
+        """Takes the first guest once it says that it is ready: those that follow are made the same way."""
         poll = select.poll()
         for descriptor in guest.streams:
             poll.register(descriptor, select.POLLIN)
@@ -550,7 +571,11 @@ class Supervisor:
             poll.poll(left * 1000)
             guest.gather()
         guest.forget()
-        self._guest, self._busy, self._look = guest, False, CLOSEST_LOOK
+        self._take(guest)
+
+    def _take(self, guest):
+        self._guest, self._busy, self._look, self._told_cpu = guest, False, CLOSEST_LOOK, 0
+        self._meter.begin_anew()
 
     def tell_ready(self, report):
         self._host.tell("ready", **report, usage=self._meter.usage())
@@ -631,6 +656,7 @@ class Supervisor:
             kind = message["type"]
             if kind == "input":
                 self._owed, self._busy, self._look = message["size"], True, CLOSEST_LOOK
+                self._meter.begin()
                 self._next_look = time.monotonic() + CLOSEST_LOOK
             elif kind == "reset":
                 self._reset()
@@ -682,12 +708,12 @@ class Supervisor:
                 self._guest.forget()
                 self._guest = None
             self._host.wipe_what_was_read()
-            # It gets ready while the last one is dying and what that left behind is removed.
+            # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
             guest = self.fork_guest()
             _make_as_new(self._authority, self._places, guest, self._wait_for_a_death)
             self._kernel.forget_objects()
             self._kernel.check_network()
-            self.await_guest(guest)
+            self._take(guest)
         except Exception as error:
             if os.getpid() != OWN:
                 raise  # The guest's.
@@ -731,7 +757,7 @@ def main():
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         supervisor = Supervisor(host, harness, (module, spare), settings)
-        supervisor.await_guest(supervisor.fork_guest())
+        supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
         if os.getpid() != OWN:
             raise  # The guest's.

@@ -242,6 +242,19 @@ impl Shelf {
         }
     }
 
+    /// Waits until no cell is in use, and those that come back are as good as new again.
+    pub async fn at_rest(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.lock().slots.leased() == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// What it holds and has done.
     pub fn stats(&self) -> ShelfStats {
         let state = self.lock();
@@ -265,6 +278,7 @@ impl Shelf {
 
     pub(super) fn spent(&self, cell: CellId) {
         self.change(|slots| slots.spent(cell));
+        self.changed.notify_waiters();
     }
 
     /// Resets a cell that may be used again, off its last user's path, and puts it back if that leaves no doubt.
@@ -273,9 +287,12 @@ impl Shelf {
         tokio::spawn(async move {
             let id = cell.id();
             if cell.reset().await {
-                let mut state = me.lock();
-                let actions = state.slots.returned(id);
-                me.obey(&mut state, actions, Some(cell));
+                {
+                    let mut state = me.lock();
+                    let actions = state.slots.returned(id);
+                    me.obey(&mut state, actions, Some(cell));
+                }
+                me.changed.notify_waiters();
             } else {
                 drop(cell);
                 me.spent(id);
