@@ -127,6 +127,9 @@ pub(crate) struct BenchArgs {
     /// The engine to measure: native or docker
     #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) engine: EngineName,
+    /// With docker: how often a container is used before another takes its place
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_uses: u32,
     /// Also measure cells with pandas imported ahead (installs it once)
     #[arg(long)]
     pub(crate) pandas: bool,

@@ -49,7 +49,10 @@ pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
     let builder = settings::builder().max_overflow(overflow);
     let runtime = match options.engine {
         EngineName::Native => builder.build()?,
-        EngineName::Docker => builder.build_on_docker(DockerOptions::default()).await?,
+        EngineName::Docker => {
+            let docker = DockerOptions { max_uses: options.max_uses, ..DockerOptions::default() };
+            builder.build_on_docker(docker).await?
+        }
     };
     let report = tokio::select! {
         report = measure(&runtime, &options, &printer) => report,
