@@ -49,11 +49,11 @@ impl ImagePlan {
         });
         let mut files = vec![
             ("belljar/harness.py".to_owned(), HARNESS.into()),
-            ("belljar/supervisor.py".to_owned(), SUPERVISOR.into()),
             ("belljar/prepare.py".to_owned(), PREPARE.into()),
             ("belljar/template.json".to_owned(), settings.to_string().into_bytes()),
             ("belljar/filters".to_owned(), with_lengths(&guest_filters()?)),
         ];
+        files.extend(SUPERVISOR.map(|(name, source)| (format!("belljar/{name}"), source.into())));
         for tool in &blueprint.tools {
             files.push((format!("tools/{}", tool.file_name), tool.source.clone().into_bytes()));
         }

@@ -1,7 +1,7 @@
 //! The guest's side: Python programs that every engine shares, carried inside this crate, and what they find around them.
 //!
 //! * `harness.py` runs scripts and tells the host what happens; on the native engine it is the zygote too.
-//! * `supervisor.py` is PID 1 of a container that is used again, and forks a harness for each use.
+//! * `container/supervisor.py` is PID 1 of a container that is used again, and forks a harness for each use.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
@@ -12,8 +12,16 @@ use crate::engine::Blueprint;
 
 /// The harness's source.
 pub const HARNESS: &str = include_str!("harness.py");
-/// PID 1 of containers.
-pub const SUPERVISOR: &str = include_str!("supervisor.py");
+/// PID 1 of containers: `supervisor.py` and what it is made of, by file name.
+pub const SUPERVISOR: [(&str, &str); 7] = [
+    ("supervisor.py", include_str!("container/supervisor.py")),
+    ("rights.py", include_str!("container/rights.py")),
+    ("host.py", include_str!("container/host.py")),
+    ("meter.py", include_str!("container/meter.py")),
+    ("guest.py", include_str!("container/guest.py")),
+    ("renewal.py", include_str!("container/renewal.py")),
+    ("way_out.py", include_str!("container/way_out.py")),
+];
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");

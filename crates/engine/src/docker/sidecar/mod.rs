@@ -16,6 +16,7 @@ mod entry;
 mod image;
 mod manager;
 mod server;
+mod setup;
 mod words;
 
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use std::time::Duration;
 use belljar_core::Decision;
 use belljar_core::config::SandboxConfig;
 
-use self::manager::{Manager, Setup};
+use self::manager::Manager;
+use self::setup::Setup;
 use super::daemon::Daemon;
 use super::labels::Controller;
 use super::remover::Remover;

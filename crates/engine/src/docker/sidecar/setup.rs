@@ -1,0 +1,124 @@
+//! What every proxy container of one config is made from.
+
+use std::collections::BTreeMap;
+
+use belljar_core::NetworkPolicy;
+use belljar_proxy::Roots;
+use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType};
+
+use super::SidecarSettings;
+use super::words::Order;
+use crate::docker::DockerError;
+use crate::docker::container::WAY_OUT;
+use crate::docker::context::hex;
+use crate::docker::daemon::Daemon;
+use crate::docker::labels::Controller;
+use crate::docker::remover::Remover;
+
+const MEMORY: i64 = 512 << 20;
+
+/// What every proxy of one config is made from.
+pub(super) struct Setup {
+    pub(super) daemon: Daemon,
+    pub(super) remover: Remover,
+    pub(super) controller: Controller,
+    pub(super) name: String,
+    image: String,
+    network: String,
+    pub(super) volume: String,
+    policy: NetworkPolicy,
+    secrets: BTreeMap<String, String>,
+    known_hosts: BTreeMap<String, std::net::IpAddr>,
+    roots_pem: Option<String>,
+}
+
+impl Setup {
+    pub(super) fn new(settings: &SidecarSettings<'_>, image: String) -> Self {
+        let SidecarSettings { daemon, controller, remover, config, options } = settings;
+        let policy = config.network_policy.clone();
+        // Only those it is to set: the proxy need not know the others.
+        let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
+        let secrets = options
+            .secrets
+            .iter()
+            .filter(|(name, _)| injected(name))
+            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect();
+        Self {
+            daemon: (*daemon).clone(),
+            remover: (*remover).clone(),
+            controller: (*controller).clone(),
+            name: config.name.clone(),
+            image,
+            network: options.egress_network.clone().unwrap_or_else(|| "bridge".to_owned()),
+            volume: format!("belljar-{}-{}", config.name, &random()[..16]),
+            secrets,
+            policy,
+            known_hosts: options.known_hosts.clone(),
+            roots_pem: options.roots_pem.clone().or_else(host_roots),
+        }
+    }
+
+    pub(super) fn start_order(&self) -> Order {
+        Order::Start {
+            policy: self.policy.clone(),
+            secrets: self.secrets.clone(),
+            known_hosts: self.known_hosts.clone(),
+            roots_pem: self.roots_pem.clone(),
+        }
+    }
+
+    pub(super) fn body(&self) -> ContainerCreateBody {
+        let host_config = HostConfig {
+            readonly_rootfs: Some(true),
+            cap_drop: Some(vec!["ALL".into()]),
+            security_opt: Some(vec!["no-new-privileges".into()]),
+            network_mode: Some(self.network.clone()),
+            ipc_mode: Some("private".into()),
+            memory: Some(MEMORY),
+            pids_limit: Some(128),
+            mounts: Some(vec![Mount {
+                typ: Some(MountType::VOLUME),
+                source: Some(self.volume.clone()),
+                target: Some(WAY_OUT.into()),
+                ..Default::default()
+            }]),
+            log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+            auto_remove: Some(true),
+            ..Default::default()
+        };
+        ContainerCreateBody {
+            image: Some(self.image.clone()),
+            labels: Some(self.controller.labels("proxy", &self.name)),
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            open_stdin: Some(true),
+            stdin_once: Some(true),
+            host_config: Some(host_config),
+            ..Default::default()
+        }
+    }
+
+    pub(super) fn failed(&self, reason: impl Into<String>, log: Vec<String>) -> DockerError {
+        DockerError::Sidecar { name: self.name.clone(), reason: reason.into(), log }
+    }
+}
+
+/// The authorities this machine believes, as text. One that cannot be read is no reason to believe none.
+fn host_roots() -> Option<String> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let bundle =
+        ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
+            .iter()
+            .find_map(|path| std::fs::read_to_string(path).ok())?;
+    let usable = bundle.split_inclusive(END).filter(|one| Roots::from_pem(one).is_ok());
+    Some(usable.collect()).filter(|text: &String| !text.is_empty())
+}
+
+pub(super) fn random() -> String {
+    let mut bytes = [0u8; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
+    hex(&bytes)
+}

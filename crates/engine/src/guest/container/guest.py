@@ -1,0 +1,150 @@
+"""The process that runs the scripts of one use: how a fork becomes one, and what it says."""
+
+import json
+import os
+import resource
+import signal
+import socket
+
+import belljar_rights as rights
+
+ROOM = 128 * 1024
+#: How often what is printed and what is framed are read in turn until they fit together; a guest that never pauses would keep us.
+ROUNDS = 8
+
+_zeros = bytes(ROOM)
+# What a guest says lands here: frames, stdout, stderr.
+_areas = [bytearray(ROOM) for _ in range(3)]
+
+
+class Guest:
+    """The process that runs the scripts of one use, and what it says."""
+
+    def __init__(self, harness, modules, open_files, announce):
+        self.channel, theirs = socket.socketpair()
+        stdout, their_stdout = os.pipe()
+        stderr, their_stderr = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            become_guest(harness, modules, open_files, announce, theirs.fileno(), their_stdout, their_stderr)
+        theirs.close()
+        os.close(their_stdout)
+        os.close(their_stderr)
+        self.streams = [self.channel.fileno(), stdout, stderr]
+        for descriptor in self.streams:
+            os.set_blocking(descriptor, False)
+        self._filled = [0, 0, 0]
+        self.open = [True, True, True]
+        self.told_closed = False
+        self.status = None
+
+    def gather(self):
+        """Reads until prints and frames fit together: every frame written before the last print seen, and the other way round."""
+        for _ in range(ROUNDS):
+            framed = self._read(0)
+            printed = self._read(1) + self._read(2)
+            if not printed and not framed:
+                break
+        return any(self._filled)
+
+    def _read(self, which):
+        area, at = _areas[which], self._filled[which]
+        if not self.open[which] or at == len(area):
+            return 0
+        try:
+            read = os.readv(self.streams[which], [memoryview(area)[at:]])
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            read = 0
+        if read == 0:
+            self.open[which] = False
+        self._filled[which] += read
+        return read
+
+    def said(self, word):
+        return _areas[0].find(word, 0, self._filled[0]) >= 0
+
+    def complaint(self):
+        """What it has printed to stderr and nobody has taken."""
+        return bytes(_areas[2][: self._filled[2]]).decode("utf-8", "replace").strip()
+
+    def framed(self):
+        return self._filled[0] > 0
+
+    def hand_over(self, host, **fields):
+        channel, stdout, stderr = self._filled
+        header = {"type": "output", "channel": channel, "stdout": stdout, "stderr": stderr, **fields}
+        pieces = [memoryview(area)[:filled] for area, filled in zip(_areas, self._filled)]
+        host.write([json.dumps(header, separators=(",", ":")).encode() + b"\n", *pieces])
+        self.forget()
+
+    def forget(self):
+        """Wipes what was read and not more: every page that is written to must be copied first, because the guest shares it."""
+        for area, filled in zip(_areas, self._filled):
+            if filled:
+                area[:filled] = _zeros[:filled]
+        self._filled = [0, 0, 0]
+
+    def close(self):
+        self.channel.close()
+        for descriptor in self.streams[1:]:
+            os.close(descriptor)
+
+
+#: One number for all guests of every engine, above those that programs count on.
+CHANNEL = 900
+
+
+def become_guest(harness, modules, open_files, announce, channel, stdout, stderr):
+    """What a fork does to be a guest: no way back to the host but its own three."""
+    try:
+        os.setsid()
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        for old, new in ((nothing, 0), (stdout, 1), (stderr, 2)):
+            os.dup2(old, new)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        os.dup2(channel, CHANNEL, inheritable=False)
+        os.closerange(3, CHANNEL)
+        os.closerange(CHANNEL + 1, most)
+        open_files = min(open_files, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        rights.prctl(rights.PR_SET_DUMPABLE, 1)
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")  # Rather the script than its supervisor.
+        os.close(score)
+    except BaseException as error:
+        os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
+        os._exit(70)
+    # Whatever it raises goes up to the top: a guest whose harness fails ends as any Python program does.
+    main, spare = modules
+    channel = harness.enter(CHANNEL)
+    # Nobody waits for the rest, unless a request is here already.
+    harness.warm_up(spare)
+    if announce:
+        channel.send(harness.READY)
+    harness.serve(channel, main)
+
+
+def kill_all():
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def reap(guest):
+    """Collects the dead; whether the guest is one of them."""
+    ended = False
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        if guest is not None and pid == guest.pid:
+            guest.status, ended = status, True

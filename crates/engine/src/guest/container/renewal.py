@@ -1,0 +1,148 @@
+"""Makes a container as good as new after a use, or says that it cannot.
+
+Nothing is believed to be empty or gone: it is looked at.
+"""
+
+import errno
+import os
+import signal
+import time
+
+import belljar_guest as guest
+import belljar_meter as meter
+import belljar_rights as rights
+
+WITHIN = 10.0
+PIECE = 64 * 1024
+
+
+def empty(place, deadline):
+    """Removes everything in a directory, however deep, with one descriptor: what is below comes up a level first."""
+    top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        count = 0
+        while True:
+            with os.scandir(top) as entries:
+                names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            if not names:
+                return
+            for name, is_directory in names:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{place} could not be emptied in time")
+                if not is_directory:
+                    os.unlink(name, dir_fd=top)
+                    continue
+                os.chmod(name, 0o700, dir_fd=top)
+                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+                try:
+                    with os.scandir(below) as entries:
+                        inner = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+                    for child, is_deep in inner:
+                        if is_deep:
+                            os.chmod(child, 0o700, dir_fd=below)
+                            count += 1
+                            os.rename(child, f".{os.getpid()}-{count}-{time.monotonic_ns()}", src_dir_fd=below, dst_dir_fd=top)
+                        else:
+                            os.unlink(child, dir_fd=below)
+                finally:
+                    os.close(below)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+
+
+IPC_RMID = 0
+
+
+class Kernel:
+    """What of a guest the kernel keeps when all its processes are gone. The files are held open: they are read after every use."""
+
+    def __init__(self, has_way_out):
+        self._ipc = {}
+        for name, remove in (
+            ("shm", lambda number: rights.libc.shmctl(number, IPC_RMID, None)),
+            ("sem", lambda number: rights.libc.semctl(number, 0, IPC_RMID)),
+            ("msg", lambda number: rights.libc.msgctl(number, IPC_RMID, None)),
+        ):
+            descriptor = open_if_there(f"/proc/sysvipc/{name}")
+            if descriptor is not None:
+                self._ipc[name] = (descriptor, remove)
+        # Traffic through the way out is counted too, and is nobody's secret within one sandbox.
+        counters = () if has_way_out else ("dev", "snmp", "snmp6", "netstat")
+        self._network = [open_if_there(f"/proc/self/net/{name}") for name in counters]
+        self._untouched = self._counted()
+
+    def forget_objects(self):
+        """System V memory, semaphores and queues outlive whoever made them."""
+        for name, (descriptor, remove) in self._ipc.items():
+            left = self._numbers(descriptor)
+            for number in left:
+                remove(number)
+            if left and self._numbers(descriptor):
+                raise OSError(errno.EBUSY, f"System V {name} objects cannot be removed")
+
+    def _numbers(self, descriptor):
+        return [int(line.split()[1]) for line in read_whole(descriptor).splitlines()[1:]]
+
+    def check_network(self):
+        """The loopback's counters cannot be reset, so they must not have moved."""
+        if self._counted() != self._untouched:
+            raise RuntimeError("the last guest used the network, and the kernel's counters of it cannot be reset")
+
+    def _counted(self):
+        return [read_whole(descriptor) for descriptor in self._network if descriptor is not None]
+
+
+def open_if_there(path):
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def read_whole(descriptor):
+    pieces, at = [], 0
+    while True:
+        piece = os.pread(descriptor, PIECE, at)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        at += len(piece)
+
+
+def places(granted):
+    """Every place in memory that a guest can write to: ours, and what the container's runtime adds of its own accord. Not what was granted."""
+    found = []
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        for line in file:
+            path, kind, options = line.split()[1:4]
+            path = path.encode().decode("unicode_escape")  # A space is written in octal.
+            in_memory = kind in ("tmpfs", "ramfs", "mqueue") and "rw" in options.split(",")
+            theirs = any(path == grant or path.startswith(grant + "/") for grant in granted)
+            # Not a directory: a file that is masked by the null device.
+            if in_memory and not theirs and os.path.isdir(path) and os.access(path, os.W_OK):
+                found.append(path)
+    missing = [place for place in meter.PLACES if place not in found]
+    if missing:
+        raise RuntimeError(f"{', '.join(missing)} must be a place in memory that can be written to")
+    return found
+
+
+def make_as_new(places, next_guest, wait_for_a_death):
+    """Undoes whatever a guest did, or raises. Everything has been killed but the next guest, which was forked after that."""
+    deadline = time.monotonic() + WITHIN
+    while True:
+        guest.reap(next_guest)
+        others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, next_guest.pid)]
+        if not others:
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{len(others)} processes do not die")
+        for pid in others:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        wait_for_a_death()
+    for place in places:
+        empty(place, deadline)

@@ -1,0 +1,289 @@
+"""PID 1 of a container that is used again: it runs one guest at a time and stands between it and the host.
+
+    boot:  give up rights ─► load tools and preloads (harness) ─► "ready" ─► fork a guest ahead of need
+    use:   host ─stdin─► guest's channel          guest's channel, stdout, stderr ─► host, as "output"
+    reset: kill everything ─► empty every place it could write to ─► look again ─► fork the next guest ─► "reset_done"
+
+Messages are JSON, one object a line, each followed by as many raw bytes as it says. Only this process holds the container's own stdin and
+stdout, so a guest cannot speak for it; a guest has its user id, though, and shares its kernel objects. Hence:
+
+* it cannot be traced or looked into (not dumpable), nor signalled (the kernel keeps signals from PID 1 that it has no handler for);
+* it never holds a request or an answer outside of two buffers that are wiped after each use, because the next guest is a copy of it;
+* it does not believe that a place is empty, it looks; and it tells the host when it cannot be sure.
+
+    rights.py    what is given up            host.py     the container's stdin and stdout     meter.py    what the kernel counts
+    guest.py     the process of one use      renewal.py  undoing what it did                  way_out.py  the listener for the proxy
+
+Standard library only; CPython 3.9 and later.
+"""
+
+import importlib.util
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+HOME = "/opt/belljar"
+
+
+def _load(name):
+    """Another file of this program. Not by `import`, because what is on the path of guests is theirs."""
+    spec = importlib.util.spec_from_file_location(f"belljar_{name}", f"{HOME}/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[f"belljar_{name}"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# In this order: each uses those before it.
+rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
+_guest = _load("guest")
+renewal, way_out = _load("renewal"), _load("way_out")
+Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
+
+#: How closely processor time is told while something runs.
+CLOSEST_LOOK, WIDEST_LOOK = 0.02, 1.0
+#: Who is a fork of this process, and so a guest, has another.
+OWN = os.getpid()
+
+
+class Supervisor:
+    """Serves the host with one guest after the other."""
+
+    def __init__(self, host, harness, modules, settings):
+        self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
+        self._authority = settings["authority"]
+        self._places = renewal.places(settings["granted"])
+        self._kernel = renewal.Kernel(bool(settings["way_out"]))
+        self._meter = meter.Meter()
+        self._owed = 0
+        self._busy = False
+        self._look, self._next_look, self._told_cpu = CLOSEST_LOOK, 0.0, 0
+        self._bell, ring = os.pipe()
+        for descriptor in (self._bell, ring):
+            os.set_blocking(descriptor, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+        self._guest = None
+
+    def fork_guest(self, announce=False):
+        return Guest(self._harness, self._modules, self._settings["open_files"], announce)
+
+    def await_guest(self, guest):
+        """Takes the first guest once it says that it is ready: those that follow are made the same way."""
+        poll = select.poll()
+        for descriptor in guest.streams:
+            poll.register(descriptor, select.POLLIN)
+        deadline = time.monotonic() + 20
+        while not guest.said(b'"type":"ready"'):
+            left = deadline - time.monotonic()
+            if left <= 0 or not guest.open[0]:
+                words = guest.complaint()
+                raise TimeoutError(f"the next guest did not get ready{': ' + words if words else ''}")
+            poll.poll(left * 1000)
+            guest.gather()
+        guest.forget()
+        self._take(guest)
+
+    def _take(self, guest):
+        self._guest, self._busy, self._look, self._told_cpu = guest, False, CLOSEST_LOOK, 0
+        self._meter.begin_anew()
+
+    def tell_ready(self, report):
+        self._host.tell("ready", **report, usage=self._meter.usage())
+
+    def serve(self):
+        host = self._host
+        while True:
+            poll, guest = select.poll(), self._guest
+            writable = False
+            if self._owed and host.has_bytes():
+                # The guest takes its time; so does what comes after.
+                if guest is not None:
+                    poll.register(guest.channel.fileno(), select.POLLIN | select.POLLOUT)
+                    writable = True
+            else:
+                poll.register(0, select.POLLIN)
+            poll.register(self._bell, select.POLLIN)
+            if guest is not None:
+                for which, descriptor in enumerate(guest.streams):
+                    if guest.open[which] and not (which == 0 and writable):
+                        poll.register(descriptor, select.POLLIN)
+            wait = max(0.0, self._next_look - time.monotonic()) * 1000 if self._busy else None
+            events = dict(poll.poll(wait))
+            if self._bell in events:
+                os.read(self._bell, 4096)
+                if reap(guest) and guest is not None:
+                    self._bury(guest)
+                    continue
+            if guest is not None and any(descriptor in events for descriptor in guest.streams):
+                if guest.gather():
+                    self._relay(guest)
+                elif not any(guest.open) and not guest.told_closed:
+                    guest.told_closed = True
+                    host.tell("closed")
+            if 0 in events:
+                if not host.fill():
+                    return
+                self._listen()
+            elif writable and events.get(guest.channel.fileno(), 0) & select.POLLOUT:
+                self._listen()
+            if self._busy and time.monotonic() >= self._next_look:
+                self._tell_usage()
+
+    def _relay(self, guest):
+        if not guest.framed():
+            guest.hand_over(self._host)
+            return
+        fields = {"usage": self._meter.usage()}
+        if guest.said(b'"type":"error"'):
+            fields["scratch_is_full"] = meter.is_full()
+        guest.hand_over(self._host, **fields)
+
+    def _tell_usage(self):
+        used = self._meter.cpu_micros() or 0
+        idle = used - self._told_cpu < 1000
+        self._look = min(self._look * 2, WIDEST_LOOK) if idle else CLOSEST_LOOK
+        self._told_cpu, self._next_look = used, time.monotonic() + self._look
+        if not idle:
+            self._host.tell("usage", usage=self._meter.usage())
+
+    def _listen(self):
+        host = self._host
+        while True:
+            if self._owed:
+                if not host.has_bytes():
+                    break
+                try:
+                    self._owed -= host.pass_on(self._guest.channel.fileno(), self._owed)
+                except BlockingIOError:
+                    break
+                except (AttributeError, OSError):
+                    # There is no guest to take it.
+                    self._owed -= host.skip(self._owed)
+                continue
+            message = host.next_line()
+            if message is None:
+                break
+            kind = message["type"]
+            if kind == "input":
+                self._owed, self._busy, self._look = message["size"], True, CLOSEST_LOOK
+                self._meter.begin()
+                self._next_look = time.monotonic() + CLOSEST_LOOK
+            elif kind == "reset":
+                self._reset()
+            elif kind == "way_out":
+                # The proxy is another one than at the start. Without it nobody is let out, which is not for us to judge.
+                try:
+                    if message["authority"]:
+                        self._authority = message["authority"]
+                        way_out.trust(self._authority)
+                    way_out.open_way_out(message)
+                except OSError as error:
+                    os.write(2, f"no way out: {error}\n".encode())
+        host.wipe_what_was_read()
+
+    def _bury(self, guest):
+        """The guest is dead: so is everything it started. Its last words, then how it ended."""
+        kill_all()
+        deadline = time.monotonic() + renewal.WITHIN
+        poll = select.poll()
+        for descriptor in guest.streams:
+            poll.register(descriptor, select.POLLIN)
+        while any(guest.open) and time.monotonic() < deadline:
+            poll.poll(100)
+            if guest.gather():
+                guest.hand_over(self._host)
+            for which, descriptor in enumerate(guest.streams):
+                if not guest.open[which]:
+                    try:
+                        poll.unregister(descriptor)
+                    except KeyError:
+                        pass
+            reap(None)
+        guest.close()
+        self._guest, self._busy = None, False
+        self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=meter.is_full())
+
+    def _wait_for_a_death(self):
+        """Returns when a child has died, or soon in any case: not everybody who dies is a child of ours yet."""
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        if poll.poll(5):
+            os.read(self._bell, 4096)
+
+    def _reset(self):
+        try:
+            kill_all()
+            if self._guest is not None:
+                self._guest.close()
+                self._guest.forget()
+                self._guest = None
+            self._host.wipe_what_was_read()
+            # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
+            guest = self.fork_guest()
+            renewal.make_as_new(self._places, guest, self._wait_for_a_death)
+            if self._authority:
+                way_out.trust(self._authority)
+            self._kernel.forget_objects()
+            self._kernel.check_network()
+            self._take(guest)
+        except Exception as error:
+            if os.getpid() != OWN:
+                raise  # The guest's.
+            self._host.tell("reset_failed", reason=f"{type(error).__name__}: {error}")
+            return
+        self._host.tell("reset_done", usage=self._meter.usage())
+
+
+def _boot(host):
+    while True:
+        message = host.next_line()
+        if message is not None:
+            host.wipe_what_was_read()
+            return message
+        if not host.fill():
+            os._exit(0)
+
+
+def main():
+    rights.settle_login()
+    # Nobody in here may look into this process, stop it, or read what it reads.
+    rights.prctl(rights.PR_SET_DUMPABLE, 0)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # The daemon's addition; a guest's environment is the config's.
+    os.environ.pop("HOSTNAME", None)
+    host = Host()
+    settings = _boot(host)
+    try:
+        if os.getpid() != 1:
+            raise RuntimeError(f"the supervisor must be PID 1 of its container, not {os.getpid()}")
+        if settings["authority"]:
+            way_out.trust(settings["authority"])
+        if settings["way_out"]:
+            way_out.open_way_out(settings["way_out"])
+        rights.refuse_calls(f"{HOME}/filters")
+        with open(f"{HOME}/template.json", encoding="utf-8") as file:
+            template_settings = json.load(file)
+        harness = _load("harness")
+        template, module, spare = harness.prepare(template_settings)
+        harness.prepare_for_clone()
+        supervisor = Supervisor(host, harness, (module, spare), settings)
+        supervisor.await_guest(supervisor.fork_guest(announce=True))
+    except BaseException as error:
+        if os.getpid() != OWN:
+            raise  # The guest's.
+        host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
+        os._exit(70)
+    supervisor.tell_ready(harness.report(template))
+    supervisor.serve()
+    # The host is gone, and with this process everything in the container.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
