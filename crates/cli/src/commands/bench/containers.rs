@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use belljar::{Runtime, Sandbox, SandboxConfig};
 
 use super::latency::{session_steps, timed_run};
-use super::load::keep_up;
+use super::load;
 use super::report::Report;
 use crate::args::BenchArgs;
 use crate::error::CliError;
@@ -36,14 +36,7 @@ pub(super) async fn measure(runtime: &Runtime, options: &BenchArgs) -> Result<Re
     drop(sandbox);
     let config = SandboxConfig { pool_size: STOCK, ..SandboxConfig::new("bench-load") };
     let sandbox = runtime.sandbox(config).await?;
-    for callers in CALLERS {
-        sandbox.warm(STOCK).await?;
-        let begun = Instant::now();
-        let times = keep_up(&sandbox, callers, Duration::from_secs_f64(options.seconds)).await?;
-        let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
-        report.add_rate(format!("fresh runs, {callers} callers on {STOCK} + {OVERFLOW}"), rate, "runs/s");
-        report.add(format!("a run among {callers} callers"), times);
-    }
+    load::callers(&sandbox, &CALLERS, STOCK, options, &mut report).await?;
     Ok(report)
 }
 

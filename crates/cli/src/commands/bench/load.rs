@@ -24,14 +24,7 @@ pub(super) async fn measure(
 ) -> Result<(), CliError> {
     let config = SandboxConfig { pool_size: STOCK, ..SandboxConfig::new("bench-load") };
     let sandbox = runtime.sandbox(config).await?;
-    for callers in CALLERS {
-        sandbox.warm(STOCK).await?;
-        let begun = Instant::now();
-        let times = keep_up(&sandbox, callers, Duration::from_secs_f64(options.seconds)).await?;
-        let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
-        report.add_rate(format!("fresh runs, {callers} callers"), rate, "runs/s");
-        report.add(format!("a run among {callers} callers"), times);
-    }
+    callers(&sandbox, &CALLERS, STOCK, options, report).await?;
     sandbox.warm(STOCK).await?;
     let begun = Instant::now();
     let times = all_at_once(&sandbox, BURST).await?;
@@ -44,11 +37,26 @@ pub(super) async fn measure(
     Ok(())
 }
 
-pub(super) async fn keep_up(
+/// Loads of so many callers each, one after the other.
+pub(super) async fn callers(
     sandbox: &Sandbox,
-    callers: usize,
-    time: Duration,
-) -> Result<Vec<Duration>, CliError> {
+    loads: &[usize],
+    stock: usize,
+    options: &BenchArgs,
+    report: &mut Report,
+) -> Result<(), CliError> {
+    for &callers in loads {
+        sandbox.warm(stock).await?;
+        let begun = Instant::now();
+        let times = keep_up(sandbox, callers, Duration::from_secs_f64(options.seconds)).await?;
+        let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
+        report.add_rate(format!("fresh runs, {callers} callers"), rate, "runs/s");
+        report.add(format!("a run among {callers} callers"), times);
+    }
+    Ok(())
+}
+
+async fn keep_up(sandbox: &Sandbox, callers: usize, time: Duration) -> Result<Vec<Duration>, CliError> {
     let until = Instant::now() + time;
     let mut at_work = JoinSet::new();
     for _ in 0..callers {
