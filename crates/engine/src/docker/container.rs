@@ -183,6 +183,7 @@ impl ContainerPlan<'_> {
             read_only: Some(resource.read_only),
             bind_options: Some(MountBindOptions {
                 propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+                create_mountpoint: Some(false),
                 ..Default::default()
             }),
             ..Default::default()
