@@ -166,6 +166,16 @@ pub enum End {
     Killed,
 }
 
+impl End {
+    /// As `wait` tells it.
+    pub(crate) fn of_wait_status(status: i32) -> Self {
+        match status & 0x7f {
+            0 => Self::Exited((status >> 8) & 0xff),
+            signal => Self::Signaled(signal),
+        }
+    }
+}
+
 /// Everything that goes into a template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blueprint {

@@ -51,6 +51,11 @@ impl NetworkPolicy {
         self.allowed_hosts.is_empty()
     }
 
+    /// Whether the proxy sets this secret on the way out, so that it must know its value.
+    pub fn injects(&self, secret: &str) -> bool {
+        self.inject.iter().any(|injection| injection.secret == secret)
+    }
+
     /// The ports of one entry of `allowed_hosts`, spelled in any case; none for a host that is not an entry.
     pub fn ports_of(&self, host: &str) -> &[u16] {
         let same = |entry: &String| entry.eq_ignore_ascii_case(host);

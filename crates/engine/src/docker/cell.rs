@@ -168,7 +168,7 @@ impl DockerCell {
             }
             Message::Ended { status, counted } => {
                 self.note(counted);
-                self.state = State::Ended(end_of(status));
+                self.state = State::Ended(End::of_wait_status(status));
                 Some(Output::Closed)
             }
             other => {
@@ -221,14 +221,6 @@ impl DockerCell {
     }
 }
 
-/// As `wait` tells it.
-fn end_of(status: i32) -> End {
-    match status & 0x7f {
-        0 => End::Exited((status >> 8) & 0xff),
-        signal => End::Signaled(signal),
-    }
-}
-
 impl Cell for DockerCell {
     fn id(&self) -> CellId {
         self.id
@@ -262,7 +254,8 @@ impl Cell for DockerCell {
             self.untouched || before.peak_memory_bytes.is_none_or(|before| *peak > before)
         });
         CellUsage {
-            cpu_micros: now.cpu_micros.map(|micros| micros.saturating_sub(before.cpu_micros.unwrap_or(0))),
+            // The supervisor counts anew for each use, from its first request on.
+            cpu_micros: now.cpu_micros,
             peak_memory_bytes: peak.map(|peak| peak.saturating_sub(SUPERVISOR_BYTES.unsigned_abs())),
             oom_kills: now.oom_kills.saturating_sub(before.oom_kills),
             forks_refused: now.forks_refused.saturating_sub(before.forks_refused),

@@ -8,11 +8,10 @@ use belljar_jail::{SeccompError, guest_filters};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
-use crate::guest::{HARNESS, SUPERVISOR};
+use crate::guest::{HARNESS, PREPARE, SUPERVISOR};
 
 /// Which interpreter, when a config does not say.
 const PYTHON: &str = "3.11";
-const PREPARE: &str = include_str!("prepare.py");
 
 /// One image, before it is built.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::DockerError;
 use super::address::{Address, Surroundings};
 use super::build::{self, BuildSettings};
 use super::cell::Living;
-use super::context::{InstallerFiles, hex};
+use super::context::InstallerFiles;
 use super::daemon::{Daemon, Facts};
 use super::labels::Controller;
 use super::protections::protections;
@@ -84,10 +84,7 @@ impl DockerEngine {
             egress_policy: true,
             obstacles: Vec::new(),
         };
-        let mut id = [0u8; 16];
-        rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| EngineError::Io { action: "name this program", source: error.into() })?;
-        let controller = Controller::new(hex(&id));
+        let controller = Controller::new();
         let remover = Remover::new(daemon.clone());
         // What killed programs left here goes now, and nobody waits for it.
         let sweeping = daemon.clone();

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::context::hex;
 
 /// `image`, `cell` or `proxy`.
 pub(super) const ROLE: &str = "dev.belljar.role";
@@ -14,6 +17,9 @@ pub(super) const CONTROLLER: &str = "dev.belljar.controller";
 /// Where that program runs: boot, process, when it began.
 pub(super) const PROCESS: &str = "dev.belljar.process";
 
+/// When it was made, in seconds since 1970: daemons tell it of volumes only as a date.
+pub(super) const MADE: &str = "dev.belljar.made";
+
 /// This program, among all that use a daemon.
 #[derive(Debug, Clone)]
 pub(super) struct Controller {
@@ -22,16 +28,25 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub(super) fn new(id: String) -> Self {
-        Self { id: id.into(), process: Whereabouts::of_this_process().to_string().into() }
+    pub(super) fn new() -> Self {
+        Self { id: random().into(), process: Whereabouts::of_this_process().to_string().into() }
     }
 
     pub(super) fn labels(&self, role: &str, config: &str) -> HashMap<String, String> {
-        [(ROLE, role), (CONFIG, config), (CONTROLLER, &self.id), (PROCESS, &self.process)]
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string();
+        [(ROLE, role), (CONFIG, config), (CONTROLLER, &self.id), (PROCESS, &self.process), (MADE, &now)]
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
+}
+
+/// 128 random bits, as a name or a token.
+pub(super) fn random() -> String {
+    let mut bytes = [0u8; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
+    hex(&bytes)
 }
 
 /// A process, told apart from every other that ever was: the boot it belongs to, its namespace of numbers, its number, its start.

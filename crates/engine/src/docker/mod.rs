@@ -1,7 +1,7 @@
 //! Cells made of containers, on a daemon that speaks Docker's API.
 //!
 //! ```text
-//!  Blueprint ──context──► image (built once, named by its contents)                                   build, context, prepare.py
+//!  Blueprint ──context──► image (built once, named by its contents)                                   build, context
 //!      │
 //!      └─► create ─► attach ─► start ─► "boot" ─► supervisor (PID 1) ─► "ready"                     container, attach, template
 //!                                                   │ forks a guest for each use

@@ -108,8 +108,9 @@ async fn volumes(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Re
     for volume in found.volumes.unwrap_or_default() {
         let process = volume.labels.get(labels::PROCESS).map(String::as_str);
         let gone = process.and_then(Whereabouts::parse).is_some_and(|process| process.is_surely_gone());
+        let made = volume.labels.get(labels::MADE).and_then(|seconds| seconds.parse().ok());
         // A proxy that lives holds its volume, so one that nobody holds is between two proxies at most.
-        if !gone && (sureness == Sureness::Certain || !has_run_out(volume.created_at.as_deref())) {
+        if !gone && (sureness == Sureness::Certain || !is_old(made)) {
             continue;
         }
         match daemon.api.remove_volume(&volume.name, None::<RemoveVolumeOptions>).await {
@@ -120,28 +121,6 @@ async fn volumes(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Re
         }
     }
     Ok(())
-}
-
-/// Whether a moment such as `2024-05-01T10:00:00Z` is not of today or yesterday, in UTC: a day is all that is looked at.
-fn has_run_out(created: Option<&str>) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let recent = [now, now.saturating_sub(86_400)].map(day);
-    created.is_some_and(|moment| !recent.iter().any(|day| moment.starts_with(day.as_str())))
-}
-
-/// The date of a moment, by the calendar that has been in use everywhere since long before.
-fn day(seconds: u64) -> String {
-    // Years that begin in March have their odd day last.
-    let days = seconds / 86_400 + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
 }
 
 async fn unused_images(daemon: &Daemon, pruned: &mut Pruned) -> Result<(), DockerError> {
@@ -162,23 +141,6 @@ async fn unused_images(daemon: &Daemon, pruned: &mut Pruned) -> Result<(), Docke
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        for (seconds, expected) in [
-            (0, "1970-01-01"),
-            (951_782_399, "2000-02-28"),
-            (951_782_400, "2000-02-29"),
-            (1_709_251_199, "2024-02-29"),
-            (1_735_689_599, "2024-12-31"),
-            (1_735_689_600, "2025-01-01"),
-        ] {
-            assert_eq!(day(seconds), expected);
-        }
-        let today = day(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs());
-        assert!(!has_run_out(Some(&format!("{today}T10:00:00Z"))));
-        assert!(has_run_out(Some("2001-01-01T00:00:00Z")));
-    }
 
     #[test]
     fn a_container_of_a_process_that_is_over_is_an_orphan_and_one_of_a_living_is_not() {

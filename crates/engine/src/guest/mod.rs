@@ -23,6 +23,9 @@ pub const SUPERVISOR: [(&str, &str); 7] = [
     ("way_out.py", include_str!("container/way_out.py")),
 ];
 
+/// Makes an image ready to be a container of ours, while it is built.
+pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
+
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
 /// Where a guest finds its dependency layer.
@@ -32,6 +35,13 @@ pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
 /// The variables by which programs are told of that bundle.
 pub(crate) const TRUST_VARIABLES: [&str; 5] =
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"];
+
+/// The authorities this machine believes, as text.
+pub(crate) fn host_bundle() -> Option<String> {
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok())
+}
 
 /// The variables every script sees; those of the config win.
 pub(crate) fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {

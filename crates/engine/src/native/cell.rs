@@ -160,11 +160,7 @@ impl NativeCell {
         }
         let end = match self.read_status().await {
             Some(record) if record.first() == Some(&b'E') && record.len() >= 5 => {
-                let status = i32::from_le_bytes([record[1], record[2], record[3], record[4]]);
-                match status & 0x7f {
-                    0 => End::Exited((status >> 8) & 0xff),
-                    signal => End::Signaled(signal),
-                }
+                End::of_wait_status(i32::from_le_bytes([record[1], record[2], record[3], record[4]]))
             }
             _ => End::Killed,
         };

@@ -174,9 +174,7 @@ fn identity_files() -> Vec<RootEntry> {
 impl GuestRoot {
     /// Has programs in the cells believe this authority besides those the host believes.
     pub(super) fn trust(&mut self, authority: &str) {
-        const OF_THE_HOST: [&str; 3] =
-            ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
-        let host = OF_THE_HOST.iter().find_map(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        let host = guest::host_bundle().unwrap_or_default();
         self.entries.push(file(guest::BUNDLE, &format!("{host}\n{authority}")));
         for variable in guest::TRUST_VARIABLES {
             if !self.env.iter().any(|(name, _)| name == variable) {

@@ -23,11 +23,10 @@ pub(super) fn prepare(
     };
     proxy.roots = options.roots.clone().map(Into::into);
     // Only those it is to set: the proxy need not know the others.
-    let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
     proxy.secrets = options
         .secrets
         .iter()
-        .filter(|(name, _)| injected(name))
+        .filter(|(name, _)| policy.injects(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     Egress::new(policy.clone(), proxy).map(Some)

@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
+use belljar_runtime::{Execution, Sandbox};
+
 use crate::engine::only_on;
 use crate::support::{name_of, processes_below};
 use crate::{NAME, assert_absent, granted};
@@ -55,6 +57,15 @@ fn in_containers() -> Vec<u32> {
     pids.filter(|pid| told(pid).contains("/opt/belljar/supervisor.py")).collect()
 }
 
+/// A script that has the value and does not end by itself.
+async fn running_with_the_value(sandbox: &Sandbox) -> Execution {
+    let script =
+        format!("key = os.environ['{NAME}']\nemit_intermediate('has it', 1)\nwhile True: time.sleep(1)");
+    let mut execution = sandbox.stream(script);
+    assert!(execution.next().await.is_some(), "the script does not run");
+    execution
+}
+
 #[tokio::test]
 async fn of_a_containers_processes_only_the_guest_has_the_value() {
     if !only_on("docker", "a native cell's processes are looked at one by one below") {
@@ -62,10 +73,7 @@ async fn of_a_containers_processes_only_the_guest_has_the_value() {
     }
     let value = fresh_value();
     let Some((runtime, sandbox)) = granted(&value).await else { return };
-    let script =
-        format!("key = os.environ['{NAME}']\nemit_intermediate('has it', 1)\nwhile True: time.sleep(1)");
-    let mut execution = sandbox.stream(script);
-    assert!(execution.next().await.is_some(), "the script does not run");
+    let execution = running_with_the_value(&sandbox).await;
     let all = in_containers();
     let Some(guest) = all.iter().copied().find(|pid| remembers(*pid, &value) == Some(true)) else {
         let out_of_reach = all.iter().all(|pid| remembers(*pid, &value).is_none());
@@ -101,10 +109,7 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     }
     let value = fresh_value();
     let Some((runtime, sandbox)) = granted(&value).await else { return };
-    let script =
-        format!("key = os.environ['{NAME}']\nemit_intermediate('has it', 1)\nwhile True: time.sleep(1)");
-    let mut execution = sandbox.stream(script);
-    assert!(execution.next().await.is_some(), "the script does not run");
+    let execution = running_with_the_value(&sandbox).await;
     let below = processes_below(std::process::id());
     let helper = *below.iter().find(|pid| parent_of(**pid) == Some(std::process::id())).unwrap();
     let zygote = *below.iter().find(|pid| parent_of(**pid) == Some(helper)).unwrap();

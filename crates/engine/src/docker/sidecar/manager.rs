@@ -10,11 +10,12 @@ use belljar_core::wire::Lines;
 use bollard::models::VolumeCreateRequest;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::setup::{Setup, random};
+use super::setup::Setup;
 use super::words::{Order, Report, line};
 use super::{ANSWER_WITHIN, THERE_WITHIN};
 use crate::docker::DockerError;
 use crate::docker::attach::{Hearing, attach};
+use crate::docker::labels::random;
 
 /// A proxy that dies is followed by another after this long, doubled each time it dies young.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

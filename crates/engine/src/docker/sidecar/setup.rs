@@ -10,10 +10,11 @@ use super::SidecarSettings;
 use super::words::Order;
 use crate::docker::DockerError;
 use crate::docker::container::WAY_OUT;
-use crate::docker::context::hex;
 use crate::docker::daemon::Daemon;
 use crate::docker::labels::Controller;
+use crate::docker::labels::random;
 use crate::docker::remover::Remover;
+use crate::guest;
 
 const MEMORY: i64 = 512 << 20;
 
@@ -37,11 +38,10 @@ impl Setup {
         let SidecarSettings { daemon, controller, remover, config, options } = settings;
         let policy = config.network_policy.clone();
         // Only those it is to set: the proxy need not know the others.
-        let injected = |name: &String| policy.inject.iter().any(|injection| injection.secret == *name);
         let secrets = options
             .secrets
             .iter()
-            .filter(|(name, _)| injected(name))
+            .filter(|(name, _)| policy.injects(name))
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
             .collect();
         Self {
@@ -105,20 +105,10 @@ impl Setup {
     }
 }
 
-/// The authorities this machine believes, as text. One that cannot be read is no reason to believe none.
+/// The authorities this machine believes, but for those that cannot be read: they are no reason to believe none.
 fn host_roots() -> Option<String> {
     const END: &str = "-----END CERTIFICATE-----";
-    let bundle =
-        ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
-            .iter()
-            .find_map(|path| std::fs::read_to_string(path).ok())?;
+    let bundle = guest::host_bundle()?;
     let usable = bundle.split_inclusive(END).filter(|one| Roots::from_pem(one).is_ok());
     Some(usable.collect()).filter(|text: &String| !text.is_empty())
-}
-
-pub(super) fn random() -> String {
-    let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
-    hex(&bytes)
 }
