@@ -28,7 +28,7 @@ pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, San
 pub use event::{Event, EventKind, LogLevel};
 pub use ids::{CellId, ExecutionId};
 pub use json::Json;
-pub use network::{Decision, NetworkVerdict};
+pub use network::{Decision, NetworkVerdict, OTHER_HOSTS};
 pub use path::{GuestPath, GuestPathError};
 pub use request::{ExecutionRequest, ScriptError};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};

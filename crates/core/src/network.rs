@@ -2,26 +2,43 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One connection or request a cell tried to make.
+/// Stands for the host in a line that sums up many hosts without their names. A guest cannot ask for it: what it asks for is
+/// shown in ASCII.
+pub const OTHER_HOSTS: &str = "…";
+
+/// Connections and requests to one host and port that came to the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The host it asked for: in its normal spelling when it was allowed, escaped and cut when it was not.
+    /// The host: in its normal spelling when it was allowed, escaped and cut when it was not. Where a run asks for too many
+    /// hosts to name, the entry of `allowed_hosts` that allowed them, or [`OTHER_HOSTS`].
     pub host: String,
-    /// The port; 0 when the request was too broken to have one.
+    /// The port; 0 when the request was too broken to have one, and for [`OTHER_HOSTS`].
     pub port: u16,
     /// What came of it.
     #[serde(flatten)]
     pub verdict: NetworkVerdict,
+    /// How many connections and requests this line sums up. 0 where all of its bytes flowed on connections that an earlier
+    /// step of the session has made.
+    pub count: u64,
     /// Bytes the cell sent to that host.
     pub bytes_sent: u64,
     /// Bytes that host sent to the cell.
     pub bytes_received: u64,
-    /// How long it took, or has taken so far, in milliseconds.
+    /// How long they took, or have taken so far, added up, in milliseconds.
     pub ms: f64,
 }
 
+impl Decision {
+    /// Whether it stands for hosts that it does not name.
+    pub fn is_summary(&self) -> bool {
+        // A guest may ask for a name that begins like an entry, but is never allowed to.
+        let is_denied = matches!(self.verdict, NetworkVerdict::Denied { .. });
+        self.host == OTHER_HOSTS || (!is_denied && self.host.starts_with("*."))
+    }
+}
+
 /// What came of one attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NetworkVerdict {
@@ -49,6 +66,7 @@ mod tests {
             host: "evil.com".into(),
             port: 443,
             verdict: NetworkVerdict::Denied { rule: "not in allowed_hosts".into() },
+            count: 3,
             bytes_sent: 0,
             bytes_received: 0,
             ms: 0.5,
@@ -56,7 +74,7 @@ mod tests {
         let text = serde_json::to_string(&decision).unwrap();
         assert_eq!(
             text,
-            r#"{"host":"evil.com","port":443,"verdict":"denied","rule":"not in allowed_hosts","bytes_sent":0,"bytes_received":0,"ms":0.5}"#
+            r#"{"host":"evil.com","port":443,"verdict":"denied","rule":"not in allowed_hosts","count":3,"bytes_sent":0,"bytes_received":0,"ms":0.5}"#
         );
         assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), decision);
     }

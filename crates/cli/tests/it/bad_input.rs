@@ -123,7 +123,7 @@ fn a_host_that_is_none_is_refused() {
 fn a_credential_that_nobody_has_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("box.toml");
-    let policy = "[network_policy]\nallowed_hosts = ['api.example']\ninject = [{ host = 'api.example', header = 'Authorization', secret = 'NOBODY_HAS_THIS' }]";
+    let policy = "[network_policy]\nallowed_hosts = ['api.example']\ninject = [{ host = 'api.example', header = 'Authorization', secret = 'NOBODY_HAS_THIS', terminate_tls = true }]";
     fs::write(&file, policy).unwrap();
     let outcome = belljar(&["run", "--sandbox", file.to_str().unwrap(), "-"], "emit_result(1)");
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");

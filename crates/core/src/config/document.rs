@@ -372,7 +372,7 @@ mod tests {
 
     fn injection(host: &str) -> Injection {
         let [host, header, secret, prefix] = [host, "Authorization", "API_KEY", "Bearer "].map(String::from);
-        Injection { host, header, secret, prefix, terminate_tls: true }
+        Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls: true }
     }
 
     fn network() -> impl Strategy<Value = NetworkPolicy> {

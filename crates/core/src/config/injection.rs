@@ -1,60 +1,59 @@
 //! Credentials that a host gets and a guest never sees: the proxy adds them on the way out.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, NetworkPolicy};
+use crate::policy::{folded, is_for_the_proxy};
 
-/// A header that the proxy sets on every request to a host. It holds the name of a secret, never its value.
+/// A header that the proxy sets on requests to a host. It holds the name of a secret, never its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Injection {
-    /// An entry of `allowed_hosts`.
+    /// An entry of `allowed_hosts`. What another entry allows gets nothing, also where it is the same host.
     pub host: String,
-    /// The header, such as `Authorization`; one the guest sends is replaced.
+    /// Ports of that entry whose requests get the header; all of them, unless some are named.
+    #[serde(default)]
+    pub ports: Vec<u16>,
+    /// The header, such as `Authorization`; one the guest sends is replaced, and so are its look-alikes (`X_Key` for `X-Key`).
     pub header: String,
     /// The name of the secret that is its value.
     pub secret: String,
     /// What stands before the secret, such as `Bearer `.
     #[serde(default)]
     pub prefix: String,
-    /// Whether HTTPS to this host is opened by the proxy, with a certificate of its own, to set the header there too.
-    /// Without it only plain HTTP gets the header.
+    /// Whether the secret must be protected by TLS. HTTPS to this host is then opened by the proxy, with a certificate of its
+    /// own, to set the header inside, and plain HTTP to it is refused. Without it only plain HTTP gets the header.
     #[serde(default, alias = "terminate-tls")]
     pub terminate_tls: bool,
 }
 
-/// Headers by which a message is framed or routed. Setting them would undo what the proxy checks.
-const NOT_INJECTED: [&str; 9] = [
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "upgrade",
-    "te",
-    "trailer",
-    "expect",
-    "keep-alive",
-];
+impl NetworkPolicy {
+    /// The ports whose requests an injection is for.
+    pub fn ports_of_injection<'a>(&'a self, injection: &'a Injection) -> &'a [u16] {
+        if injection.ports.is_empty() { self.ports_of(&injection.host) } else { &injection.ports }
+    }
+}
 
-/// Refuses headers that no request may get, and hosts that are not allowed in the first place.
+/// Refuses headers that no request may get, hosts that are not allowed in the first place, and credentials that would never
+/// be sent.
 pub(super) fn validate(policy: &NetworkPolicy) -> Result<(), ConfigError> {
-    let mut seen = BTreeSet::new();
     for (index, injection) in policy.inject.iter().enumerate() {
-        let Injection { host, header, secret, prefix, .. } = injection;
-        let invalid = |field: &str, value: &str, rule: &str| {
+        let Injection { host, ports, header, secret, prefix, terminate_tls } = injection;
+        let invalid = |field: &str, value: &dyn std::fmt::Debug, rule: &str| {
             Err(ConfigError::invalid(format!("inject[{index}].{field}"), value, rule))
         };
-        let name = header.to_ascii_lowercase();
         let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if !policy.allowed_hosts.iter().any(|entry| entry.eq_ignore_ascii_case(host)) {
+        let same_host = |other: &String| other.eq_ignore_ascii_case(host);
+        if !policy.allowed_hosts.iter().any(same_host) {
             return invalid("host", host, "must be in allowed_hosts too");
         }
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if ports.iter().any(|port| !policy.ports_of(host).contains(port)) {
+            return invalid("ports", ports, "must be ports that the host has in allowed_ports");
+        }
+        if header.is_empty() || !header.bytes().all(is_token) {
             return invalid("header", header, "must be the name of a header");
         }
-        if NOT_INJECTED.contains(&name.as_str()) || name.starts_with("proxy-") {
+        if is_for_the_proxy(&folded(header)) {
             return invalid("header", header, "must not be a header that frames or routes a request");
         }
         if secret.is_empty() {
@@ -63,8 +62,19 @@ pub(super) fn validate(policy: &NetworkPolicy) -> Result<(), ConfigError> {
         if !prefix.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return invalid("prefix", prefix, "must be printable ASCII");
         }
-        if !seen.insert((host.to_ascii_lowercase(), name)) {
-            return invalid("header", header, "must be set once for each host");
+        let own_ports = policy.ports_of_injection(injection);
+        let is_plain = policy.plain_hosts.iter().any(same_host);
+        if !terminate_tls && !is_plain && own_ports.iter().all(|port| *port == 443) {
+            let rule = "must be true here: without it only plain HTTP gets the header, and there is none on port 443";
+            return invalid("terminate_tls", terminate_tls, rule);
+        }
+        let clashes = policy.inject[..index].iter().any(|earlier| {
+            same_host(&earlier.host)
+                && folded(&earlier.header) == folded(header)
+                && policy.ports_of_injection(earlier).iter().any(|port| own_ports.contains(port))
+        });
+        if clashes {
+            return invalid("header", header, "must be set once for each host and port");
         }
     }
     Ok(())
@@ -77,16 +87,22 @@ mod tests {
     fn policy(injections: &[(&str, &str, &str, &str)]) -> NetworkPolicy {
         let injection = |(host, header, secret, prefix): &(&str, &str, &str, &str)| Injection {
             host: host.to_string(),
+            ports: Vec::new(),
             header: header.to_string(),
             secret: secret.to_string(),
             prefix: prefix.to_string(),
-            terminate_tls: false,
+            terminate_tls: true,
         };
         NetworkPolicy {
             allowed_hosts: vec!["a.com".into(), "*.b.com".into()],
+            allowed_ports: [("a.com".into(), vec![80, 443])].into(),
             inject: injections.iter().map(injection).collect(),
             ..NetworkPolicy::default()
         }
+    }
+
+    fn complaint(policy: &NetworkPolicy) -> String {
+        policy.validate().unwrap_err().to_string()
     }
 
     #[test]
@@ -105,6 +121,10 @@ mod tests {
                 ("a.com", "Host", "KEY", ""),
                 r#"inject[1].header = "Host" is invalid: must not be a header that"#,
             ),
+            (
+                ("a.com", "Content_Length", "KEY", ""),
+                r#"inject[1].header = "Content_Length" is invalid: must not"#,
+            ),
             (("a.com", "Proxy-X", "KEY", ""), r#"inject[1].header = "Proxy-X" is invalid: must not be"#),
             (("a.com", "X-Key", "", ""), r#"inject[1].secret = "" is invalid: must name a secret"#),
             (
@@ -112,11 +132,37 @@ mod tests {
                 r#"inject[1].prefix = "a\r\n" is invalid: must be printable"#,
             ),
             (("A.COM", "x-first", "KEY", ""), r#"inject[1].header = "x-first" is invalid: must be set once"#),
+            (("a.com", "x_first", "KEY", ""), r#"inject[1].header = "x_first" is invalid: must be set once"#),
         ];
         for (injection, expected) in table {
-            let text =
-                policy(&[("a.com", "X-First", "KEY", ""), injection]).validate().unwrap_err().to_string();
+            let text = complaint(&policy(&[("a.com", "X-First", "KEY", ""), injection]));
             assert!(text.starts_with(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn ports_are_those_of_the_entry_and_the_same_header_may_differ_by_them() {
+        let mut two = policy(&[("a.com", "X-Key", "ONE", ""), ("a.com", "X-Key", "TWO", "")]);
+        two.inject[0].ports = vec![80];
+        two.inject[1].ports = vec![443];
+        assert_eq!(two.validate(), Ok(()));
+        assert_eq!(two.ports_of_injection(&two.inject[0]), [80]);
+        two.inject[1].ports = Vec::new();
+        assert!(complaint(&two).starts_with("inject[1].header"), "{}", complaint(&two));
+        two.inject[1].ports = vec![8443];
+        assert!(complaint(&two).starts_with("inject[1].ports = [8443] is invalid: must be ports that"));
+    }
+
+    #[test]
+    fn a_credential_that_would_never_be_sent_is_refused() {
+        let mut policy = policy(&[("*.b.com", "X-Key", "KEY", "")]);
+        policy.inject[0].terminate_tls = false;
+        let text = complaint(&policy);
+        assert!(text.starts_with("inject[0].terminate_tls = false is invalid: must be true here"), "{text}");
+        policy.plain_hosts = vec!["*.b.com".into()];
+        assert_eq!(policy.validate(), Ok(()));
+        policy.plain_hosts.clear();
+        policy.inject[0].host = "a.com".into();
+        assert_eq!(policy.validate(), Ok(()), "it has port 80 too");
     }
 }

@@ -16,7 +16,7 @@ use crate::policy::{is_label, is_number};
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkPolicy {
     /// DNS names, `*.suffix` for every name below one, or IP addresses; an address that is not listed is never
-    /// reached by number.
+    /// reached by number. TLS to a listed address may name any server, or none: the address is all that is known.
     #[serde(alias = "allowed-hosts")]
     pub allowed_hosts: Vec<String>,
     /// Ports of some of those hosts; the others have [`default_port`](Self::default_port) alone.
@@ -25,8 +25,8 @@ pub struct NetworkPolicy {
     /// The port of a host that has no list of its own.
     #[serde(alias = "default-port")]
     pub default_port: u16,
-    /// Entries of `allowed_hosts` whose tunnels may carry something else than TLS with that host's name: a database, SSH.
-    /// Whoever gets such a tunnel is known by address alone.
+    /// Entries of `allowed_hosts` whose tunnels may carry something else than TLS with that host's name (a database, SSH),
+    /// and that may be asked by plain HTTP on port 443. Whoever gets such a tunnel is known by address alone.
     #[serde(alias = "plain-hosts")]
     pub plain_hosts: Vec<String>,
     /// Credentials that some of those hosts get and the guest never sees.

@@ -24,6 +24,18 @@ pub enum Rule {
     /// A tunnel that does not begin with TLS.
     #[error("expected TLS in the tunnel; plain HTTP goes to the proxy as a whole URL")]
     ExpectedTls,
+    /// Plain HTTP to a host and port whose credential must not leave in clear text.
+    #[error("a credential for this host and port travels by TLS only; use https://")]
+    NeedsTls,
+    /// Plain HTTP where TLS is spoken.
+    #[error("port 443 is for TLS; plain HTTP there needs the host in plain_hosts")]
+    TlsPort,
+    /// A tunnel whose host does not speak TLS.
+    #[error("the host answered with something that is not TLS")]
+    HostWithoutTls,
+    /// A method by which a host that gets a credential could be made to show it.
+    #[error("a host that gets a credential is asked by GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS only")]
+    Method,
     /// A TLS greeting that cannot be read.
     #[error("the TLS ClientHello is malformed or too long")]
     BadTls,
