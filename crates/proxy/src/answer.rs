@@ -20,7 +20,7 @@ pub(crate) fn denial(policy: &NetworkPolicy, denial: &Denial) -> Vec<u8> {
 }
 
 /// 502 or 504: allowed, but it did not work.
-pub(crate) fn failure(host: &str, port: u16, failure: &crate::dial::Failure) -> Vec<u8> {
+pub(crate) fn failure(host: &str, port: u16, failure: &crate::upstream::Failure) -> Vec<u8> {
     let status = if failure.is_timeout() { "504 Gateway Timeout" } else { "502 Bad Gateway" };
     let body = json!({ "failed": format!("{host}:{port}"), "reason": failure.to_string() });
     message(status, &body.to_string())

@@ -6,16 +6,18 @@ use belljar_core::policy::{Denial, Rule, Target};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::dial::{Undialled, dial};
+use crate::cell::Cell;
 use crate::head::{Framing, Head};
-use crate::listener::Cell;
+use crate::listener::Place;
+use crate::tunnel::Granted;
+use crate::upstream::{Undialled, dial};
 use crate::wire::Wire;
 use crate::{answer, authority, forward, inside, tunnel};
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Answers one CONNECT. The host is dialled before the guest is told yes, so that a failure can be told too.
-pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head, place: Place) {
     let target = match locate(&cell, &head) {
         Ok(target) => target,
         Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
@@ -27,10 +29,14 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head
         return;
     }
     let record = cell.open(&target);
-    match dial(&cell.shared, &target).await {
+    let dialled = tokio::select! {
+        dialled = dial(&cell, &target) => dialled,
+        () = wire.reader.left(cell.shared.limits.head_bytes) => return,
+    };
+    match dialled {
         Ok(host) => {
             if wire.writer.write_all(ESTABLISHED).await.is_ok() {
-                tunnel::run(cell, wire, &target, host, record).await;
+                tunnel::run(cell, wire, Granted { target, host, record, place }).await;
             }
         }
         Err(undialled) => {

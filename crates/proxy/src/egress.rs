@@ -11,8 +11,7 @@ use crate::error::EgressError;
 use crate::inject::Injections;
 use crate::limits::Limits;
 use crate::listener::CellEgress;
-use crate::pipes::Pipes;
-use crate::resolve::{Resolve, SystemResolver};
+use crate::upstream::{Pipes, Resolve, SystemResolver};
 
 /// What a proxy needs beside its policy.
 #[derive(Clone)]
@@ -82,7 +81,8 @@ impl Egress {
         CellEgress::new(self.shared.clone(), listener, None)
     }
 
-    /// The same, and tells about denials as they happen: as many as are kept for the result, and never from a lock.
+    /// The same, and tells about denials as they happen: the first of each line of the result and some of the others, and never
+    /// from a lock.
     /// What is given runs on the proxy's own task, so it must not block.
     pub fn serve_telling(
         &self,

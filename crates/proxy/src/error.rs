@@ -4,7 +4,7 @@ use std::io;
 
 use belljar_core::config::ConfigError;
 
-use crate::resolve::ResolveError;
+use crate::upstream::ResolveError;
 
 /// Why a proxy cannot be set up.
 #[derive(Debug, thiserror::Error)]

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use belljar_core::policy::{Denial, Host, HostError, Rule, Target};
+use belljar_core::policy::{Denial, Host, HostError, Rule, Target, folded, is_for_one_connection};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Uri};
 use tokio::net::TcpStream;
 
 use crate::body::Outgoing;
-use crate::certify::Authority;
-use crate::dial::Failure;
+use crate::cell::Cell;
 use crate::head::{self, Framing, Head};
 use crate::inject::Injections;
-use crate::listener::Cell;
+use crate::listener::Place;
 use crate::relay::{self, Ended};
+use crate::upstream::{Authority, Failure, Protection};
 use crate::wire::{Stream, Wire};
 use crate::{answer, authority, connect};
 
 /// Whom a request is for, and what of them.
-pub(crate) struct Place {
+pub(crate) struct Errand {
     pub(crate) target: Target,
     pub(crate) path: PathAndQuery,
     /// Who opened the guest's TLS, when it was opened; the host is then spoken to by TLS as well.
@@ -27,17 +27,17 @@ pub(crate) struct Place {
 }
 
 /// Serves requests with whole URLs, or one CONNECT, until the guest has no more or one of them is refused.
-pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Place) {
     loop {
-        let place = match head::read(&mut wire.reader, &cell.shared.limits).await {
+        let errand = match head::read(&mut wire.reader, &cell.shared.limits).await {
             Ok(Some(head)) if head.method == Method::CONNECT => {
-                return connect::serve(cell, wire, head).await;
+                return connect::serve(cell, wire, head, place).await;
             }
-            Ok(Some(head)) => locate(&cell, &head).map(|place| (place, head)),
+            Ok(Some(head)) => locate(&cell, &head).map(|errand| (errand, head)),
             Ok(None) => return,
             Err(rule) => Err(cell.denied("", 0, rule)),
         };
-        match answer_one(&cell, wire, place).await {
+        match answer_one(&cell, wire, errand).await {
             Some(same) => wire = same,
             None => return,
         }
@@ -47,12 +47,12 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
 /// The same inside a tunnel whose TLS was opened: every request is for the tunnel's own target.
 pub(crate) async fn serve_inside<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, target: Target) {
     loop {
-        let place = match head::read(&mut wire.reader, &cell.shared.limits).await {
-            Ok(Some(head)) => locate_inside(&cell, &head, &target).map(|place| (place, head)),
+        let errand = match head::read(&mut wire.reader, &cell.shared.limits).await {
+            Ok(Some(head)) => locate_inside(&cell, &head, &target).map(|errand| (errand, head)),
             Ok(None) => return,
             Err(rule) => Err(cell.denied(&target.host.to_string(), target.port, rule)),
         };
-        match answer_one(&cell, wire, place).await {
+        match answer_one(&cell, wire, errand).await {
             Some(same) => wire = same,
             None => return,
         }
@@ -63,22 +63,23 @@ pub(crate) async fn serve_inside<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, 
 async fn answer_one<S: Stream>(
     cell: &Arc<Cell>,
     mut wire: Wire<S>,
-    place: Result<(Place, Head), Denial>,
+    errand: Result<(Errand, Head), Denial>,
 ) -> Option<Wire<S>> {
     let policy = &cell.shared.policy;
-    let (place, head) = match place {
-        Ok(place) => place,
+    let (errand, head) = match errand {
+        Ok(errand) => errand,
         Err(denial) => {
             wire.hang_up(&answer::denial(policy, &denial)).await;
             return None;
         }
     };
-    let (host, port) = (place.target.host.to_string(), place.target.port);
-    let record = cell.open(&place.target);
+    let (host, port) = (errand.target.host.to_string(), errand.target.port);
+    let record = cell.open(&errand.target);
     let keep_alive = head.keep_alive;
-    let last_words = match relay::exchange(cell, &mut wire, &place, head, &record).await {
+    let last_words = match relay::exchange(cell, &mut wire, &errand, head, &record).await {
         Ok(()) if keep_alive => return Some(wire),
         Ok(()) | Err(Ended::Cut) => Vec::new(),
+        Err(Ended::Gone) => return None,
         Err(Ended::Denied(rule)) => {
             record.deny(rule);
             answer::denial(policy, &Denial::new(&host, port, rule))
@@ -92,7 +93,7 @@ async fn answer_one<S: Stream>(
     None
 }
 
-fn locate(cell: &Cell, head: &Head) -> Result<Place, Denial> {
+fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
     let url = &head.target;
     let refused = |rule| cell.denied(url, 0, rule);
     let Some(rest) = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://")).map(|_| &url[7..])
@@ -116,32 +117,50 @@ fn locate(cell: &Cell, head: &Head) -> Result<Place, Denial> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let path = PathAndQuery::try_from(path).map_err(|_| denied(Rule::Http("a path that no URL has")))?;
     let target = cell.decide(host, port)?;
-    check(head, &target, 80).map_err(denied)?;
-    Ok(Place { target, path, inside: None })
+    if cell.shared.injections.opens(&target).is_some() {
+        return Err(denied(Rule::NeedsTls));
+    }
+    if port == 443 && !target.plain {
+        return Err(denied(Rule::TlsPort));
+    }
+    check(cell, head, &target, 80).map_err(denied)?;
+    Ok(Errand { target, path, inside: None })
 }
 
-fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Place, Denial> {
+fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Errand, Denial> {
     let denied = |rule| cell.denied(&target.host.to_string(), target.port, rule);
     if head.method == Method::CONNECT || !head.target.starts_with('/') || head.target.contains('#') {
         return Err(denied(Rule::Http("a request inside a tunnel must be for a path")));
     }
     let path = PathAndQuery::try_from(head.target.as_str());
     let path = path.map_err(|_| denied(Rule::Http("a path that no URL has")))?;
-    check(head, target, 443).map_err(denied)?;
+    check(cell, head, target, 443).map_err(denied)?;
     // Decided anew: the run may have no bytes left.
     let target = cell.decide(&target.host.to_string(), target.port)?;
     let inside = cell.shared.injections.opens(&target);
-    Ok(Place { target, path, inside })
+    Ok(Errand { target, path, inside })
 }
 
 /// What must hold for any request to a target.
-fn check(head: &Head, target: &Target, default_port: u16) -> Result<(), Rule> {
+fn check(cell: &Cell, head: &Head, target: &Target, default_port: u16) -> Result<(), Rule> {
     if !head.host.as_deref().is_none_or(|said| names(said, target, default_port)) {
         return Err(Rule::HostHeader);
     }
     // A host that echoes requests would show the guest what was injected.
     if matches!(head.method.as_str(), "TRACE" | "TRACK") {
         return Err(Rule::Http("TRACE is not forwarded"));
+    }
+    const USUAL: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if cell.shared.injections.are_for(target) && !USUAL.contains(&head.method) {
+        return Err(Rule::Method);
     }
     if head.headers.contains_key(header::UPGRADE) || head::connection_says(&head.headers, "upgrade") {
         return Err(Rule::Upgrade);
@@ -155,21 +174,22 @@ pub(crate) fn names(said: &str, target: &Target, default_port: u16) -> bool {
     Host::parse(host).as_ref() == Ok(&target.host) && port.unwrap_or(default_port) == target.port
 }
 
-/// The request as it goes out: for this host, without anything that was meant for the proxy.
+/// The request as it goes out on a connection that is protected like this: for this host, without anything that was meant
+/// for the proxy.
 pub(crate) fn outgoing(
     injections: &Injections,
-    place: &Place,
-    head: Head,
+    errand: &Errand,
+    protection: Protection,
+    head: &Head,
     body: Outgoing,
 ) -> Result<Request<Outgoing>, Failure> {
-    let Place { target, path, inside } = place;
-    let framing = head.framing;
+    let Errand { target, path, .. } = errand;
     let had_length = head.headers.contains_key(header::CONTENT_LENGTH);
-    let mut headers = head.headers;
+    let mut headers = head.headers.clone();
     strip_hop_by_hop(&mut headers);
     headers.remove(header::CONTENT_LENGTH);
     headers.remove(header::EXPECT);
-    match framing {
+    match head.framing {
         Framing::Length(length) if had_length => {
             headers.insert(header::CONTENT_LENGTH, length.into());
         }
@@ -179,14 +199,14 @@ pub(crate) fn outgoing(
         }
     }
     // Ours, not the guest's: the one spelling that was decided on.
-    let default_port = if inside.is_some() { 443 } else { 80 };
+    let default_port = if protection.is_verified_tls() { 443 } else { 80 };
     let host =
         if target.port == default_port { without_port(target) } else { target.host.with_port(target.port) };
     headers.insert(header::HOST, HeaderValue::try_from(host).map_err(|_| Failure::Broken)?);
     // Last, so that nothing the guest wrote stands over it.
-    injections.apply(target, &mut headers);
+    injections.apply(target, protection, &mut headers);
     let mut request = Request::new(body);
-    *request.method_mut() = head.method;
+    *request.method_mut() = head.method.clone();
     *request.uri_mut() = Uri::from(path.clone());
     *request.headers_mut() = headers;
     Ok(request)
@@ -201,21 +221,15 @@ fn without_port(target: &Target) -> String {
 
 /// Removes what concerns one connection only, and whatever `Connection` says does.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    let listed: Vec<HeaderName> = headers
+    let mut listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| HeaderName::try_from(name.trim()).ok())
         .collect();
+    listed.extend(headers.keys().filter(|name| is_for_one_connection(&folded(name.as_str()))).cloned());
     for name in listed {
-        headers.remove(name);
-    }
-    for name in ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate"]
-    {
-        headers.remove(name);
-    }
-    for name in ["te", "trailer", "transfer-encoding", "upgrade", "http2-settings"] {
         headers.remove(name);
     }
 }

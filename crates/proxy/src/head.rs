@@ -4,7 +4,7 @@
 //! everything that is not plainly right is refused: line feeds without carriage return, folded lines, spaces before
 //! colons, two lengths, encodings other than one `chunked`, control characters.
 
-use belljar_core::policy::Rule;
+use belljar_core::policy::{Rule, folded, is_for_the_proxy};
 use hyper::Method;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
@@ -93,12 +93,20 @@ pub(crate) fn find_end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Rule>
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Result<Head, Rule> {
-    let lines = bytes.strip_suffix(b"\r\n\r\n").ok_or(Rule::Http("an empty line in front"))?;
-    let controls = |byte: &u8| matches!(byte, 0..=8 | 11..=12 | 14..=31 | 127);
-    if lines.iter().any(controls) {
-        return Err(Rule::Http("a control character"));
+    const CONTROL: Rule = Rule::Http("a control character");
+    let lines = bytes.strip_suffix(b"\r\n").and_then(|lines| lines.strip_suffix(b"\n"));
+    let lines = lines.ok_or(Rule::Http("an empty line in front"))?;
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 11..=12 | 14..=31 | 127);
+    if lines.iter().any(is_control) {
+        return Err(CONTROL);
     }
-    let mut lines = lines.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    // Each line has the one carriage return that ends it. Another is somebody else's end of a line.
+    let lines = lines.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").ok_or(CONTROL));
+    let lines = lines.collect::<Result<Vec<_>, _>>()?;
+    if lines.iter().any(|line| line.contains(&b'\r')) {
+        return Err(CONTROL);
+    }
+    let mut lines = lines.into_iter();
     let (method, target, modern) = parse_request_line(lines.next().unwrap_or_default())?;
     let mut headers = HeaderMap::new();
     for line in lines {
@@ -146,10 +154,23 @@ fn parse_field(line: &[u8]) -> Result<(HeaderName, HeaderValue), Rule> {
     // A name is a token, so a space before the colon fails here.
     let name =
         HeaderName::from_bytes(&line[..colon]).map_err(|_| Rule::Http("a header name is not a token"))?;
-    let value = line[colon + 1..].trim_ascii();
+    let spelled = name.as_str();
+    let plainly = folded(spelled);
+    if plainly != spelled && is_for_the_proxy(&plainly) {
+        return Err(Rule::Http("a header that some servers take for one that frames or routes the request"));
+    }
+    let value = trim(&line[colon + 1..]);
     let value =
         HeaderValue::from_bytes(value).map_err(|_| Rule::Http("a header value has a control character"))?;
     Ok((name, value))
+}
+
+/// Spaces and tabs are what may stand around a value.
+fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
 }
 
 fn framing(headers: &HeaderMap, modern: bool) -> Result<Framing, Rule> {
@@ -188,7 +209,7 @@ pub(crate) fn connection_says(headers: &HeaderMap, word: &str) -> bool {
     let values = headers.get_all(header::CONNECTION).iter();
     values
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .any(|item| item.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+        .any(|item| trim(item).eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]
@@ -235,6 +256,14 @@ mod tests {
             ("Host: b.com", "two Host"),
             ("X: a\0b", "control"),
             ("X: a\rb", "control"),
+            ("X: a\r", "control"),
+            ("X:\ra", "control"),
+            ("X: \r \t", "control"),
+            ("Content-Length: 0\r", "control"),
+            ("Content_Length: 5", "some servers take"),
+            ("transfer_encoding: chunked", "some servers take"),
+            ("Transfer.Encoding: chunked", "some servers take"),
+            ("Proxy_Authorization: x", "some servers take"),
         ] {
             assert!(rule(&get(fields)).contains(expected), "{fields:?}: {}", rule(&get(fields)));
         }

@@ -3,18 +3,21 @@
 //! Plain HTTP gets its headers as it passes. HTTPS is opened only for hosts whose entry asks for it: the cell then talks
 //! TLS to us, with a certificate of an authority that was made for this template and exists nowhere else, and we talk TLS
 //! to the host. What is inside is checked request by request, like plain HTTP.
+//!
+//! There is one place where a credential gets into a request, [`Injections::apply`]. It is told how the connection is
+//! protected by the connection itself, so a credential that demands TLS has no other way out.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use belljar_core::config::Injection;
-use belljar_core::policy::{Target, covers};
+use belljar_core::policy::{Target, covers, folded};
 use belljar_core::{NetworkPolicy, Secret};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::certify::Authority;
 use crate::error::EgressError;
+use crate::upstream::{Authority, Protection};
 
 /// Everything a policy injects, with the values in place.
 pub(crate) struct Injections {
@@ -25,6 +28,7 @@ pub(crate) struct Injections {
 
 struct Ready {
     entry: String,
+    ports: Vec<u16>,
     header: HeaderName,
     value: HeaderValue,
     terminate_tls: bool,
@@ -37,30 +41,55 @@ impl Injections {
         secrets: &BTreeMap<String, Secret>,
         roots: Option<rustls::RootCertStore>,
     ) -> Result<Self, EgressError> {
-        let rules = policy.inject.iter().map(|injection| Ready::new(injection, secrets));
+        let rules = policy.inject.iter().map(|injection| Ready::new(policy, injection, secrets));
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         let opens = rules.iter().any(|rule| rule.terminate_tls);
         let authority = if opens { Some(Arc::new(Authority::new(roots)?)) } else { None };
         Ok(Self { rules, authority })
     }
 
-    /// Sets the headers of a target, over whatever the guest has set.
-    pub(crate) fn apply(&self, target: &Target, headers: &mut HeaderMap) {
-        for rule in self.rules.iter().filter(|rule| covers(&rule.entry, &target.host)) {
-            headers.insert(rule.header.clone(), rule.value.clone());
+    /// Sets the headers of a target, over whatever the guest has set, as far as the connection protects them.
+    pub(crate) fn apply(&self, target: &Target, protection: Protection, headers: &mut HeaderMap) {
+        for rule in self.of(target) {
+            remove_look_alikes(headers, &rule.header);
+            if protection.is_verified_tls() || !rule.terminate_tls {
+                headers.insert(rule.header.clone(), rule.value.clone());
+            }
         }
     }
 
-    /// Who opens TLS to a target, if anybody does.
+    /// Whether a target gets a credential.
+    pub(crate) fn are_for(&self, target: &Target) -> bool {
+        self.of(target).next().is_some()
+    }
+
+    /// Who opens TLS to a target, if anybody does. It is then spoken to by TLS alone.
     pub(crate) fn opens(&self, target: &Target) -> Option<Arc<Authority>> {
-        let asked = |rule: &Ready| rule.terminate_tls && covers(&rule.entry, &target.host);
-        self.authority.clone().filter(|_| self.rules.iter().any(asked))
+        self.authority.clone().filter(|_| self.of(target).any(|rule| rule.terminate_tls))
+    }
+
+    fn of<'a>(&'a self, target: &'a Target) -> impl Iterator<Item = &'a Ready> {
+        let is_for = |rule: &&Ready| covers(&rule.entry, &target.host) && rule.ports.contains(&target.port);
+        self.rules.iter().filter(is_for)
+    }
+}
+
+/// Removes whatever some server could take for this header.
+fn remove_look_alikes(headers: &mut HeaderMap, name: &HeaderName) {
+    let name = folded(name.as_str());
+    let alike: Vec<_> = headers.keys().filter(|other| folded(other.as_str()) == name).cloned().collect();
+    for other in alike {
+        headers.remove(other);
     }
 }
 
 impl Ready {
-    fn new(injection: &Injection, secrets: &BTreeMap<String, Secret>) -> Result<Self, EgressError> {
-        let Injection { host, header, secret: name, prefix, terminate_tls } = injection;
+    fn new(
+        policy: &NetworkPolicy,
+        injection: &Injection,
+        secrets: &BTreeMap<String, Secret>,
+    ) -> Result<Self, EgressError> {
+        let Injection { host, header, secret: name, prefix, terminate_tls, .. } = injection;
         let secret = secrets.get(name).ok_or_else(|| EgressError::MissingSecret { name: name.clone() })?;
         let unusable = || EgressError::UnusableSecret { name: name.clone() };
         let mut value =
@@ -68,7 +97,8 @@ impl Ready {
         // Keeps it out of hyper's own debug output.
         value.set_sensitive(true);
         let header = HeaderName::try_from(header.as_str()).map_err(|_| unusable())?;
-        Ok(Self { entry: host.clone(), header, value, terminate_tls: *terminate_tls })
+        let ports = policy.ports_of_injection(injection).to_vec();
+        Ok(Self { entry: host.clone(), ports, header, value, terminate_tls: *terminate_tls })
     }
 }
 
@@ -84,11 +114,12 @@ mod tests {
 
     use super::*;
 
-    fn policy() -> NetworkPolicy {
+    fn policy(terminate_tls: bool) -> NetworkPolicy {
         let [host, header, secret, prefix] = ["*.a.com", "X-Key", "KEY", "k="].map(String::from);
         NetworkPolicy {
-            allowed_hosts: vec!["*.a.com".into(), "b.com".into()],
-            inject: vec![Injection { host, header, secret, prefix, terminate_tls: false }],
+            allowed_hosts: vec!["*.a.com".into(), "x.a.com".into(), "b.com".into()],
+            allowed_ports: [("*.a.com".into(), vec![443, 8443]), ("x.a.com".into(), vec![80])].into(),
+            inject: vec![Injection { host, ports: vec![8443], header, secret, prefix, terminate_tls }],
             ..NetworkPolicy::default()
         }
     }
@@ -97,30 +128,54 @@ mod tests {
         [("KEY".to_owned(), Secret::new(value))].into()
     }
 
+    fn injections(terminate_tls: bool) -> Injections {
+        let mut roots = rustls::RootCertStore::empty();
+        let own = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
+        roots.add(own.cert.der().clone()).unwrap();
+        Injections::new(&policy(terminate_tls), &secrets("hunter2"), Some(roots)).unwrap()
+    }
+
+    /// What of `X-Key` and its look-alikes goes out, when the guest has sent some of its own.
+    fn sent(injections: &Injections, host: &str, port: u16, protection: Protection) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("x-key", "forged"), ("x-key", "twice"), ("x_key", "like"), ("x.key", "alike")]
+        {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        injections.apply(&decide(&policy(false), host, port).unwrap(), protection, &mut headers);
+        headers.values().map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+
     #[test]
-    fn a_header_goes_to_its_host_alone_and_replaces_the_guests_own() {
-        let injections = Injections::new(&policy(), &secrets("hunter2"), None).unwrap();
-        let headers_for = |host: &str| {
-            let mut headers = HeaderMap::new();
-            headers.append("x-key", HeaderValue::from_static("forged"));
-            headers.append("x-key", HeaderValue::from_static("twice"));
-            injections.apply(&decide(&policy(), host, 443).unwrap(), &mut headers);
-            headers
-                .get_all("x-key")
-                .iter()
-                .map(|value| value.to_str().unwrap().to_owned())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(headers_for("x.a.com"), ["k=hunter2"]);
-        assert_eq!(headers_for("b.com"), ["forged", "twice"]);
+    fn a_header_goes_to_its_host_and_ports_alone_and_replaces_the_guests_own() {
+        let injections = injections(false);
+        assert_eq!(sent(&injections, "x.a.com", 8443, Protection::PLAIN), ["k=hunter2"]);
+        let untouched = ["forged", "twice", "like", "alike"];
+        assert_eq!(sent(&injections, "b.com", 443, Protection::PLAIN), untouched);
+        assert_eq!(
+            sent(&injections, "x.a.com", 443, Protection::PLAIN),
+            untouched,
+            "another port of its entry"
+        );
+        assert_eq!(sent(&injections, "x.a.com", 80, Protection::PLAIN), untouched, "a port of another entry");
         assert!(!format!("{injections:?}").contains("hunter2"));
     }
 
     #[test]
+    fn what_demands_tls_goes_nowhere_else() {
+        let injections = injections(true);
+        assert_eq!(sent(&injections, "x.a.com", 8443, Protection::VERIFIED_TLS), ["k=hunter2"]);
+        assert_eq!(sent(&injections, "x.a.com", 8443, Protection::PLAIN), [""; 0]);
+        let target = |port| decide(&policy(true), "x.a.com", port).unwrap();
+        assert!(injections.opens(&target(8443)).is_some() && injections.opens(&target(443)).is_none());
+        assert!(injections.are_for(&target(8443)) && !injections.are_for(&target(80)));
+    }
+
+    #[test]
     fn a_secret_that_is_missing_or_no_header_value_is_named_and_never_shown() {
-        let missing = Injections::new(&policy(), &BTreeMap::new(), None).unwrap_err();
+        let missing = Injections::new(&policy(false), &BTreeMap::new(), None).unwrap_err();
         assert_eq!(missing.to_string(), "the secret KEY that is to be injected is missing");
-        let broken = Injections::new(&policy(), &secrets("hunter2\r\nX: y"), None).unwrap_err();
+        let broken = Injections::new(&policy(false), &secrets("hunter2\r\nX: y"), None).unwrap_err();
         assert!(!format!("{broken} {broken:?}").contains("hunter2"), "{broken:?}");
     }
 }

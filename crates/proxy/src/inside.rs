@@ -5,10 +5,10 @@ use std::sync::Arc;
 use belljar_core::policy::{Rule, Target};
 use tokio::time::timeout;
 
-use crate::certify::Authority;
+use crate::cell::Cell;
 use crate::forward;
-use crate::listener::Cell;
 use crate::tunnel::{ACCESS_DENIED, greet};
+use crate::upstream::Authority;
 use crate::wire::{Stream, Wire};
 
 /// Serves the requests in one tunnel. The guest has been told yes; nothing is dialled before it asks for something.
@@ -21,8 +21,8 @@ pub(crate) async fn serve<S: Stream>(
     let head_time = cell.shared.limits.head_time;
     let greeted = timeout(head_time, greet(&mut wire.reader, &target)).await;
     match greeted.unwrap_or(Err(Rule::Limit("time for a TLS greeting"))) {
-        Ok(true) => {}
-        Ok(false) => return,
+        Ok(Some(_)) => {}
+        Ok(None) => return,
         Err(rule) => {
             cell.denied(&target.host.to_string(), target.port, rule);
             return wire.hang_up(&ACCESS_DENIED).await;

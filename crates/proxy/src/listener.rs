@@ -1,19 +1,28 @@
 //! One cell's proxy: accepts on the listener made in that cell, and tells what is spoken by the first byte.
+//!
+//! ```text
+//!  accepting task ─┬─ a place, descriptors, then accept ──► one task for each connection
+//!                  ├─ watches over idle connections to hosts
+//!                  └─ told to close: no listener, no connection, no idle host; then says so
+//! ```
 
 use std::net::TcpListener;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::Decision;
-use belljar_core::policy::{Denial, Rule, Target, decide};
+use belljar_core::policy::Rule;
 use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::audit::{Audit, OnDenial, Record};
+use crate::audit::OnDenial;
+use crate::budget::{Claim, Paced};
+use crate::cell::{Cell, PER_CONNECTION};
 use crate::egress::Shared;
 use crate::error::EgressError;
-use crate::limits::Budget;
 use crate::wire::Wire;
 use crate::{forward, socks};
 
@@ -21,36 +30,8 @@ use crate::{forward, socks};
 pub struct CellEgress {
     cell: Arc<Cell>,
     accepting: JoinHandle<()>,
-}
-
-/// What the connections of one cell have in common.
-pub(crate) struct Cell {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) budget: Budget,
-}
-
-impl Cell {
-    /// Whether a host may be reached; a refusal is on record.
-    pub(crate) fn decide(&self, host: &str, port: u16) -> Result<Target, Denial> {
-        let decided = match decide(&self.shared.policy, host, port) {
-            Ok(_) if self.budget.is_spent() => Err(Denial::new(host, port, Rule::Limit("bytes of this run"))),
-            decided => decided,
-        };
-        decided.inspect_err(|denial| self.audit.deny(denial))
-    }
-
-    /// A refusal that was not for [`decide`] to make, now on record.
-    pub(crate) fn denied(&self, host: &str, port: u16, rule: Rule) -> Denial {
-        let denial = Denial::new(host, port, rule);
-        self.audit.deny(&denial);
-        denial
-    }
-
-    /// The record of a target that is allowed.
-    pub(crate) fn open(&self, target: &Target) -> Arc<Record> {
-        Arc::new(self.audit.open(target.host.to_string(), target.port))
-    }
+    /// Told, or dropped, when it is to end.
+    closing: Option<oneshot::Sender<()>>,
 }
 
 impl CellEgress {
@@ -61,11 +42,10 @@ impl CellEgress {
     ) -> Result<Self, EgressError> {
         listener.set_nonblocking(true).map_err(EgressError::Listener)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(EgressError::Listener)?;
-        let audit = Arc::new(Audit::new(shared.limits.decisions, on_denial));
-        let budget = Budget::new(shared.limits.bytes_per_run);
-        let cell = Arc::new(Cell { shared, audit, budget });
-        let accepting = tokio::spawn(accept(cell.clone(), listener));
-        Ok(Self { cell, accepting })
+        let cell = Arc::new(Cell::new(shared, on_denial));
+        let (closing, closed) = oneshot::channel();
+        let accepting = Paced::new(cell.labour.clone(), accept(cell.clone(), listener, closed));
+        Ok(Self { cell, accepting: tokio::spawn(accepting), closing: Some(closing) })
     }
 
     /// What was asked for since the last call, in order; connections that are still open are in it as they stand.
@@ -73,14 +53,16 @@ impl CellEgress {
         self.cell.audit.take()
     }
 
-    /// How many decisions were too many to keep, since the last call.
-    pub fn take_left_out(&self) -> u64 {
-        self.cell.audit.take_left_out()
-    }
-
     /// Gives the next run on this cell its own number of bytes.
     pub fn begin_run(&self) {
-        self.cell.budget.reset(self.cell.shared.limits.bytes_per_run);
+        self.cell.bytes.reset(self.cell.shared.limits.bytes_per_run);
+    }
+
+    /// Ends every connection, those in the listener's queue too, and returns when they have ended: from then on nothing of
+    /// this cell's is sent, decided or told.
+    pub async fn close(mut self) {
+        drop(self.closing.take());
+        let _ = (&mut self.accepting).await;
     }
 }
 
@@ -91,19 +73,53 @@ impl Drop for CellEgress {
     }
 }
 
+/// Room for one connection.
+pub(crate) struct Place {
+    /// Its place among those that are served at the same time.
+    turn: Option<OwnedSemaphorePermit>,
+    _descriptors: Claim,
+}
+
+impl Place {
+    /// Lets somebody else have their turn, although this connection is still being wound up.
+    pub(crate) fn give_way(&mut self) {
+        self.turn = None;
+    }
+}
+
 /// Accepts as long as there is room; what comes beyond that waits in the kernel, which bounds it.
-async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener) {
+async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: oneshot::Receiver<()>) {
+    let turns = Arc::new(Semaphore::new(cell.shared.limits.connections.max(1)));
     let mut connections = JoinSet::new();
-    loop {
-        while connections.try_join_next().is_some() {}
-        if connections.len() >= cell.shared.limits.connections.max(1) {
-            connections.join_next().await;
-            continue;
-        }
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.spawn(serve(cell.clone(), stream));
+    {
+        let mut coming = pin!(next(&cell, &turns, &listener));
+        let mut idle_hosts = pin!(cell.pool.watch());
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut closed => break,
+                Some(_) = connections.join_next() => {}
+                () = &mut idle_hosts => {}
+                (stream, place) = &mut coming => {
+                    connections.spawn(Paced::new(cell.labour.clone(), serve(cell.clone(), stream, place)));
+                    coming.set(next(&cell, &turns, &listener));
+                }
             }
+        }
+    }
+    // The kernel resets whatever is still in its queue.
+    drop(listener);
+    connections.shutdown().await;
+    cell.pool.clear();
+}
+
+/// The next connection, and the place it has.
+async fn next(cell: &Cell, turns: &Arc<Semaphore>, listener: &tokio::net::TcpListener) -> (TcpStream, Place) {
+    let turn = turns.clone().acquire_owned().await.expect("nobody closes it");
+    let place = Place { turn: Some(turn), _descriptors: cell.descriptors.claim(PER_CONNECTION).await };
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, place),
             Err(error) => {
                 // Out of descriptors, most likely: trying again at once would only burn the processor.
                 tracing::warn!(%error, "proxy.accept");
@@ -113,21 +129,21 @@ async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener) {
     }
 }
 
-async fn serve(cell: Arc<Cell>, stream: TcpStream) {
+async fn serve(cell: Arc<Cell>, stream: TcpStream, place: Place) {
     let _ = stream.set_nodelay(true);
     let total = cell.shared.limits.total;
-    if timeout(total, converse(cell, Wire::new(stream))).await.is_err() {
+    if timeout(total, converse(cell, Wire::new(stream), place)).await.is_err() {
         tracing::debug!(?total, "proxy.connection is too old");
     }
 }
 
-async fn converse(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
+async fn converse(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Place) {
     let first = timeout(cell.shared.limits.idle, wire.reader.fill_to(1)).await;
     if !matches!(first, Ok(Ok(()))) {
         return;
     }
     match wire.reader.buffer[0] {
-        5 => socks::serve(cell, wire).await,
+        5 => socks::serve(cell, wire, place).await,
         4 => {
             cell.denied("", 0, Rule::Protocol("SOCKS4, which cannot name hosts safely; use SOCKS5"));
             wire.hang_up(&[0, 0x5b, 0, 0, 0, 0, 0, 0]).await;
@@ -136,6 +152,6 @@ async fn converse(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
             cell.denied("", 0, Rule::Protocol("TLS to the proxy itself"));
             wire.hang_up(&crate::tunnel::ACCESS_DENIED).await;
         }
-        _ => forward::serve(cell, wire).await,
+        _ => forward::serve(cell, wire, place).await,
     }
 }

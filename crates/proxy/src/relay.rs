@@ -1,31 +1,29 @@
 //! One request out and its answer back, with the body still coming in while the answer already goes out.
+//!
+//! Both sides are watched all the time. A host that says nothing for too long is given up, and so is a guest that has left:
+//! what it asked for is nobody's any more, and its place is somebody else's.
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use belljar_core::policy::Rule;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap};
 use hyper::{Method, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::audit::Record;
-use crate::body::transit;
-use crate::dial::{Failure, Undialled, dial};
-use crate::forward::{Place, outgoing, strip_hop_by_hop};
-use crate::head::Head;
+use crate::body::{Outgoing, transit};
+use crate::cell::Cell;
+use crate::departure::{Departure, gone};
+use crate::forward::{Errand, outgoing, strip_hop_by_hop};
+use crate::head::{Framing, Head};
 use crate::limits::Limits;
-use crate::listener::Cell;
-use crate::upstream::{Meter, Upstream};
+use crate::upstream::{Failure, HostConnection, Reached, Undialled, agrees, dial};
 use crate::wire::{Stream, Wire};
-
-/// The most hyper holds of an answer's head or of a part of its body.
-const ANSWER_BUFFER: usize = 64 * 1024;
 
 /// How an exchange ended when it did not end well.
 #[derive(Debug)]
@@ -34,6 +32,8 @@ pub(crate) enum Ended {
     Failed(Failure),
     /// The answer had begun; all that is left is to break off.
     Cut,
+    /// There is nobody to answer.
+    Gone,
 }
 
 impl From<Undialled> for Ended {
@@ -55,76 +55,129 @@ impl From<Failure> for Ended {
 pub(crate) async fn exchange<S: Stream>(
     cell: &Arc<Cell>,
     wire: &mut Wire<S>,
-    place: &Place,
+    errand: &Errand,
     head: Head,
     record: &Arc<Record>,
 ) -> Result<(), Ended> {
     let limits = &cell.shared.limits;
-    let host = Upstream::new(reach(cell, place).await?, Meter::new(cell.clone(), record.clone()));
-    let mut builder = http1::Builder::new();
-    let handshake = builder.max_buf_size(ANSWER_BUFFER).handshake(TokioIo::new(host));
-    let (mut sender, connection) = handshake.await.map_err(|_| Failure::Broken)?;
-    // Driven beside us, and gone with us.
-    let _driver = Driver(tokio::spawn(async move { drop(connection.await) }));
-
+    let Wire { reader, writer } = wire;
     if head.modern && head.headers.contains_key(header::EXPECT) {
-        let _ = wire.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+        let _ = writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
     }
     let asked = Asked { method: head.method.clone(), modern: head.modern, keep_alive: head.keep_alive };
     let (incoming, body) = transit(head.framing);
-    let request = outgoing(&cell.shared.injections, place, head, body)?;
-    let mut pump = pin!(incoming.pump(&mut wire.reader, limits));
-    let mut pumped = false;
+    let is_pumped = AtomicBool::new(false);
+    // The guest's side: the body first, and then whatever shows that it is still there.
+    let mut guest = pin!(async {
+        incoming.pump(reader, limits).await?;
+        is_pumped.store(true, Ordering::Relaxed);
+        Ok::<_, Rule>(reader.departure(limits.head_bytes).await)
+    });
+    let mut is_done_sending = false;
 
-    let mut answer = pin!(sender.send_request(request));
-    let mut stalled = pin!(record.stalled(limits.idle));
-    let response = loop {
-        tokio::select! {
-            response = &mut answer => break response,
-            () = &mut stalled => return Err(Failure::Silent.into()),
-            result = &mut pump, if !pumped => {
-                result.map_err(Ended::Denied)?;
-                pumped = true;
+    let (response, mut host) = {
+        let mut answer = pin!(ask(cell, errand, &head, body, record));
+        let mut stalled = pin!(record.stalled(limits.idle));
+        // Who speaks HTTP/1.0 cannot be asked whether it is there.
+        let waits_in_vain = async {
+            match asked.modern {
+                true => gone(writer).await,
+                false => record.stalled(limits.idle_when_half_closed).await,
+            }
+        };
+        let mut waits_in_vain = pin!(waits_in_vain);
+        loop {
+            tokio::select! {
+                answered = &mut answer => break answered?,
+                () = &mut stalled => return Err(Failure::Silent.into()),
+                departure = &mut guest, if !is_done_sending => match departure.map_err(Ended::Denied)? {
+                    Departure::DoneSending => is_done_sending = true,
+                    Departure::Gone => return Err(Ended::Gone),
+                },
+                () = &mut waits_in_vain, if is_done_sending => return Err(Ended::Gone),
             }
         }
     };
-    let over_budget = |failure| match cell.budget.is_spent() {
-        true => Ended::Denied(Rule::Limit("bytes of this run")),
-        false => Ended::Failed(failure),
-    };
-    let response = response.map_err(|_| over_budget(Failure::Broken))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Ended::Denied(Rule::Upgrade));
     }
 
-    let mut relay = pin!(send_back(&mut wire.writer, response, &asked, limits));
-    loop {
-        tokio::select! {
-            result = &mut relay => {
-                if result.is_err() && cell.budget.is_spent() {
-                    record.deny(Rule::Limit("bytes of this run"));
+    let is_well = agrees(&response);
+    {
+        let mut relay = pin!(host.drive(send_back(writer, response, &asked, limits)));
+        let mut waits_in_vain = pin!(record.stalled(limits.idle_when_half_closed));
+        loop {
+            tokio::select! {
+                result = &mut relay => {
+                    if result.is_err() && cell.bytes.is_spent() {
+                        record.deny(Rule::Limit("bytes of this run"));
+                    }
+                    break result.map_err(|()| Ended::Cut)?;
                 }
-                result.map_err(|()| Ended::Cut)?;
-                // An answer that did not wait for the rest of the request leaves that rest on the connection.
-                return if pumped { Ok(()) } else { Err(Ended::Cut) };
-            }
-            result = &mut pump, if !pumped => {
-                result.map_err(|rule| {
-                    record.deny(rule);
-                    Ended::Cut
-                })?;
-                pumped = true;
+                departure = &mut guest, if !is_done_sending => match departure {
+                    Ok(Departure::DoneSending) => is_done_sending = true,
+                    Ok(Departure::Gone) => return Err(Ended::Gone),
+                    Err(rule) => {
+                        record.deny(rule);
+                        return Err(Ended::Cut);
+                    }
+                },
+                () = &mut waits_in_vain, if is_done_sending => return Err(Ended::Gone),
             }
         }
     }
+    // An answer that did not wait for the rest of the request leaves that rest on both connections.
+    if !is_pumped.load(Ordering::Relaxed) {
+        return Err(Ended::Cut);
+    }
+    if is_well {
+        cell.pool.put(&errand.target, host, &cell.descriptors);
+    }
+    Ok(())
 }
 
-/// A stream to the host: TLS, when the guest's own TLS to it was opened here.
-async fn reach(cell: &Cell, place: &Place) -> Result<Box<dyn Stream>, Ended> {
-    let stream = dial(&cell.shared, &place.target).await?;
-    let Some(authority) = &place.inside else { return Ok(Box::new(stream)) };
-    match timeout(cell.shared.limits.connect_time, authority.connect(&place.target, stream)).await {
-        Ok(Ok(stream)) => Ok(Box::new(stream)),
+/// Sends a request to its host and waits for the head of the answer, on a connection that was used before if there is one.
+///
+/// A host may close such a connection just when something is sent on it. Then it is sent again on a new one, so only what
+/// may be sent twice is sent on one that was used before.
+async fn ask(
+    cell: &Arc<Cell>,
+    errand: &Errand,
+    head: &Head,
+    body: Outgoing,
+    record: &Arc<Record>,
+) -> Result<(Response<Incoming>, HostConnection), Ended> {
+    let injections = &cell.shared.injections;
+    let may_be_sent_twice = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
+        && head.framing == Framing::Length(0);
+    if may_be_sent_twice
+        && let Some(mut host) = cell.pool.take(&errand.target, errand.inside.is_some(), record)
+    {
+        let (_, nothing) = transit(Framing::Length(0));
+        let request = outgoing(injections, errand, host.protection(), head, nothing)?;
+        if let Ok(response) = host.ask(request).await {
+            return Ok((response, host));
+        }
+    }
+    let over_budget = |failure| match cell.bytes.is_spent() {
+        true => Ended::Denied(Rule::Limit("bytes of this run")),
+        false => Ended::Failed(failure),
+    };
+    let reached = reach(cell, errand).await?;
+    let request = outgoing(injections, errand, reached.protection(), head, body)?;
+    let host = HostConnection::new(reached, cell.bytes.clone(), record.clone()).await;
+    let mut host = host.map_err(|_| over_budget(Failure::Broken))?;
+    let response = host.ask(request).await.map_err(|_| over_budget(Failure::Broken))?;
+    Ok((response, host))
+}
+
+/// A new connection to the host: by TLS, when the guest's own TLS to it was opened here.
+async fn reach(cell: &Cell, errand: &Errand) -> Result<Reached, Ended> {
+    let stream = dial(cell, &errand.target).await?;
+    let Some(authority) = &errand.inside else { return Ok(Reached::plain(stream)) };
+    let reaching = Reached::by_tls(authority, &errand.target, stream);
+    match timeout(cell.shared.limits.connect_time, reaching).await {
+        Ok(Ok(reached)) => Ok(reached),
         Ok(Err(error)) => Err(Failure::Tls(error).into()),
         Err(_) => Err(Failure::Timeout.into()),
     }
@@ -208,13 +261,4 @@ fn write_head(status: StatusCode, headers: &HeaderMap) -> Vec<u8> {
 /// A guest that does not read is idle too.
 async fn write<W: AsyncWriteExt + Unpin>(writer: &mut W, bytes: &[u8], limits: &Limits) -> Result<(), ()> {
     timeout(limits.idle, writer.write_all(bytes)).await.map_err(drop)?.map_err(drop)
-}
-
-/// A task that does not outlive whoever started it.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }

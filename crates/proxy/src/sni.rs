@@ -1,4 +1,4 @@
-//! What a TLS ClientHello says about whom it is for. Pure: bytes in, answer out, called again when more have come.
+//! What a TLS ClientHello says about whom it is for, and whether what a host answers is TLS. Pure: bytes in, answer out, called again when more have come.
 //!
 //! The greeting may arrive a byte at a time and be cut over several records; both are used to hide a name from those who
 //! look at the first packet only. So records are joined first, and nothing is forwarded until the whole greeting is read.
@@ -21,6 +21,8 @@ pub(crate) enum Hello {
         server_name: Option<String>,
         /// Whether an encrypted greeting with another name may be inside.
         encrypted: bool,
+        /// Its length on the wire. What comes after it is not a part of it.
+        length: usize,
     },
 }
 
@@ -28,12 +30,12 @@ pub(crate) enum Hello {
 pub(crate) fn read(bytes: &[u8]) -> Hello {
     match join_records(bytes) {
         Err(hello) => hello,
-        Ok(message) => parse_hello(&message).unwrap_or(Hello::Malformed),
+        Ok((message, length)) => parse_hello(&message, length).unwrap_or(Hello::Malformed),
     }
 }
 
-/// The handshake message, taken out of its records.
-fn join_records(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
+/// The handshake message, taken out of its records, and how long those are.
+fn join_records(bytes: &[u8]) -> Result<(Vec<u8>, usize), Hello> {
     const HANDSHAKE: u8 = 22;
     const CLIENT_HELLO: u8 = 1;
     let mut message = Vec::new();
@@ -65,7 +67,8 @@ fn join_records(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
             // More in the record than the greeting: nobody sends a second message before the server has answered.
             if message.len() >= total {
                 let alone = message.len() == total && payload.len() == length;
-                return if alone { Ok(message) } else { Err(Hello::Malformed) };
+                let end = bytes.len() - rest.len() + 5 + length;
+                return if alone { Ok((message, end)) } else { Err(Hello::Malformed) };
             }
         }
         if payload.len() < length {
@@ -77,6 +80,26 @@ fn join_records(bytes: &[u8]) -> Result<Vec<u8>, Hello> {
 
 fn incomplete(bytes: &[u8]) -> Hello {
     if bytes.len() >= MAX_HELLO { Hello::Malformed } else { Hello::Incomplete }
+}
+
+/// Whether the first bytes of a host's answer are TLS: a handshake that begins with a ServerHello, or an alert. `None` until
+/// there are enough of them.
+pub(crate) fn is_answer(bytes: &[u8]) -> Option<bool> {
+    const ALERT: u8 = 21;
+    const HANDSHAKE: u8 = 22;
+    const SERVER_HELLO: u8 = 2;
+    // Judged as they come: a host that speaks first in another protocol is not waited for.
+    let expected: [&dyn Fn(u8) -> bool; 3] =
+        [&|kind| matches!(kind, ALERT | HANDSHAKE), &|major| major == 3, &|minor| minor <= 4];
+    if !bytes.iter().zip(expected).all(|(byte, is_good)| is_good(*byte)) {
+        return Some(false);
+    }
+    let [kind, _, _, high, low, first] = *bytes.first_chunk()?;
+    let length = u16::from_be_bytes([high, low]);
+    Some(match kind {
+        ALERT => length == 2 && matches!(first, 1 | 2),
+        _ => (4..=1 << 14).contains(&length) && first == SERVER_HELLO,
+    })
 }
 
 /// Takes what is asked for off the front; `None` means that the message ends too early.
@@ -98,7 +121,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn parse_hello(message: &[u8]) -> Option<Hello> {
+fn parse_hello(message: &[u8], length: usize) -> Option<Hello> {
     const SERVER_NAME: usize = 0;
     const ENCRYPTED_HELLO: usize = 0xfe0d;
     const ENCRYPTED_NAME: usize = 0xffce;
@@ -112,17 +135,17 @@ fn parse_hello(message: &[u8]) -> Option<Hello> {
     hello.take(compressions)?;
     let (mut server_name, mut encrypted) = (None, false);
     if hello.0.is_empty() {
-        return Some(Hello::Complete { server_name, encrypted });
+        return Some(Hello::Complete { server_name, encrypted, length });
     }
-    let length = hello.u16()?;
-    let mut extensions = Reader(hello.take(length)?);
+    let extensions = hello.u16()?;
+    let mut extensions = Reader(hello.take(extensions)?);
     if !hello.0.is_empty() {
         return None;
     }
     while !extensions.0.is_empty() {
         let kind = extensions.u16()?;
-        let length = extensions.u16()?;
-        let body = extensions.take(length)?;
+        let body = extensions.u16()?;
+        let body = extensions.take(body)?;
         match kind {
             // Two of them: which one would the server take?
             SERVER_NAME if server_name.is_some() => return None,
@@ -131,7 +154,7 @@ fn parse_hello(message: &[u8]) -> Option<Hello> {
             _ => {}
         }
     }
-    Some(Hello::Complete { server_name, encrypted })
+    Some(Hello::Complete { server_name, encrypted, length })
 }
 
 /// Exactly one name of the only kind there is.
@@ -174,8 +197,8 @@ mod tests {
         message.chunks(size).flat_map(record).collect()
     }
 
-    fn named(name: &str) -> Hello {
-        Hello::Complete { server_name: Some(name.into()), encrypted: false }
+    fn named(name: &str, length: usize) -> Hello {
+        Hello::Complete { server_name: Some(name.into()), encrypted: false, length }
     }
 
     #[test]
@@ -183,7 +206,9 @@ mod tests {
         let message = message(&server_name("a.example.com"));
         for size in [1, 2, 3, 5, 40, 16_000] {
             let bytes = records(&message, size);
-            assert_eq!(read(&bytes), named("a.example.com"), "records of {size}");
+            let whole = named("a.example.com", bytes.len());
+            assert_eq!(read(&bytes), whole, "records of {size}");
+            assert_eq!(read(&[&bytes[..], b"EHLO"].concat()), whole, "what follows is not a part of it");
             for end in 0..bytes.len() {
                 assert_eq!(read(&bytes[..end]), Hello::Incomplete, "{end} bytes of records of {size}");
             }
@@ -192,10 +217,13 @@ mod tests {
 
     #[test]
     fn no_name_and_hidden_names_are_told_apart() {
-        let read = |extensions: &[u8]| read(&records(&message(extensions), 9000));
-        assert_eq!(read(&extension(43, &[2, 3, 4])), Hello::Complete { server_name: None, encrypted: false });
+        let read = |extensions: &[u8]| match read(&records(&message(extensions), 9000)) {
+            Hello::Complete { server_name, encrypted, .. } => (server_name, encrypted),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read(&extension(43, &[2, 3, 4])), (None, false));
         let both = [server_name("a.com"), extension(0xfe0d, &[0])].concat();
-        assert_eq!(read(&both), Hello::Complete { server_name: Some("a.com".into()), encrypted: true });
+        assert_eq!(read(&both), (Some("a.com".into()), true));
     }
 
     #[test]
@@ -226,6 +254,33 @@ mod tests {
             [&b"GET / HTTP/1.1"[..], b"PRI * HTTP/2.0", b"SSH-2.0", &[22, 2], &[22, 3, 9], &[0x80, 46, 1]]
         {
             assert_eq!(read(bytes), Hello::NotTls, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_hosts_answer_is_a_server_hello_or_an_alert() {
+        for good in [
+            &[22, 3, 3, 0, 90, 2][..],
+            &[22, 3, 1, 0x40, 0, 2],
+            &[21, 3, 3, 0, 2, 2],
+            &[21, 3, 1, 0, 2, 1, 0],
+        ] {
+            assert_eq!(is_answer(good), Some(true), "{good:?}");
+            assert!((0..6).all(|end| is_answer(&good[..end]).is_none()), "{good:?}");
+        }
+        for bad in [
+            &b"220 tolerant"[..],
+            b"H",
+            b"\x16\x03\x09",
+            &[22, 3, 3, 0, 90, 1],
+            &[22, 3, 3, 0, 3, 2],
+            &[22, 3, 3, 0x40, 1, 2],
+            &[23, 3, 3, 0, 90, 2],
+            &[20, 3, 3, 0, 1, 1],
+            &[21, 3, 3, 0, 3, 2],
+            &[21, 3, 3, 0, 2, 3],
+        ] {
+            assert_eq!(is_answer(bad), Some(false), "{bad:?}");
         }
     }
 

@@ -15,8 +15,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::dial::{Failure, Undialled, dial};
-use crate::listener::Cell;
+use crate::cell::Cell;
+use crate::listener::Place;
+use crate::tunnel::Granted;
+use crate::upstream::{Failure, Undialled, dial};
 use crate::wire::{Stream, Wire};
 use crate::{inside, tunnel};
 
@@ -37,7 +39,7 @@ pub(crate) enum Asked {
 }
 
 /// Serves one SOCKS connection from its first byte.
-pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
+pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Place) {
     let (host, port) = match timeout(cell.shared.limits.head_time, handshake(&mut wire)).await {
         Ok(Ok(Asked::Tunnel(host, port))) => (host, port),
         Ok(Ok(Asked::NotOffered(what, words))) => {
@@ -58,10 +60,14 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>) {
         return;
     }
     let record = cell.open(&target);
-    match dial(&cell.shared, &target).await {
+    let dialled = tokio::select! {
+        dialled = dial(&cell, &target) => dialled,
+        () = wire.reader.left(cell.shared.limits.head_bytes) => return,
+    };
+    match dialled {
         Ok(host) => {
             if wire.writer.write_all(&reply(GRANTED)).await.is_ok() {
-                tunnel::run(cell, wire, &target, host, record).await;
+                tunnel::run(cell, wire, Granted { target, host, record, place }).await;
             }
         }
         Err(Undialled::Denied(rule)) => {

@@ -1,36 +1,68 @@
-//! Bytes back and forth for a target that was asked for by CONNECT or SOCKS, once the TLS greeting has said the same name.
+//! Bytes back and forth for a target that was asked for by CONNECT or SOCKS, once both sides have shown that they speak TLS.
+//!
+//! ```text
+//!  guest ── ClientHello ──► names the target? ──► host          nothing else of the guest's is sent before
+//!  guest ◄── TLS? ◄── first record ── host                      the host's first record is here and is TLS
+//!  guest ◄══════════ two flows ══════════► host
+//! ```
+//!
+//! What is inside TLS cannot be seen. A host that answers a ClientHello with a record of TLS and then speaks something else
+//! is one that the policy allows, and is in league with the guest.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use belljar_core::policy::{Host, Rule, Target};
-use tokio::io::AsyncWriteExt;
+use bytes::{BufMut, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::audit::Record;
-use crate::flow::{Flow, Way};
-use crate::listener::Cell;
+use crate::cell::Cell;
+use crate::listener::Place;
 use crate::sni::{self, Hello};
-use crate::upstream::{Meter, Upstream};
+use crate::upstream::{Flow, Meter, Way, close_gently};
 use crate::wire::{Reader, Stream, Wire};
 
 /// The TLS alert of that name: a client then says "access denied" instead of "connection reset".
 pub(crate) const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
+/// How long a host may be silent before it is left by a guest that has closed its side.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Why a tunnel ends.
+enum End {
+    /// By itself: one of the sides has closed, or cannot be written to.
+    Over,
+    Denied(Rule),
+}
+
+impl From<io::Error> for End {
+    fn from(_: io::Error) -> Self {
+        Self::Over
+    }
+}
+
+/// A tunnel that the guest was told it has.
+pub(crate) struct Granted {
+    pub(crate) target: Target,
+    pub(crate) host: TcpStream,
+    pub(crate) record: Arc<Record>,
+    pub(crate) place: Place,
+}
+
 /// Carries a tunnel to its end. Nothing is sent to the host before the greeting has been read and found right.
-pub(crate) async fn run(
-    cell: Arc<Cell>,
-    mut wire: Wire<TcpStream>,
-    target: &Target,
-    host: TcpStream,
-    record: Arc<Record>,
-) {
+pub(crate) async fn run(cell: Arc<Cell>, mut wire: Wire<TcpStream>, granted: Granted) {
+    let Granted { target, host, record, place } = granted;
+    let limits = &cell.shared.limits;
+    let mut greeting = 0;
     if !target.plain {
-        let limits = &cell.shared.limits;
-        let greeted = timeout(limits.head_time, greet(&mut wire.reader, target)).await;
+        let greeted = timeout(limits.head_time, greet(&mut wire.reader, &target)).await;
         match greeted.unwrap_or(Err(Rule::Limit("time for a TLS greeting"))) {
-            Ok(true) => {}
-            Ok(false) => return,
+            Ok(Some(length)) => greeting = length,
+            Ok(None) => return,
             Err(rule) => {
                 record.deny(rule);
                 // Only who speaks TLS understands the alert.
@@ -39,25 +71,43 @@ pub(crate) async fn run(
             }
         }
     }
-    carry(cell, wire, host, record).await;
+    let (front, guest) = wire.rejoin().into_parts();
+    let meter = Meter::new(cell.bytes.clone(), record.clone());
+    let mut tunnel = Tunnel { cell: &cell, guest, host, meter, record: &record, place };
+    let ended = tokio::select! {
+        ended = tunnel.carry(front, greeting, target.plain) => ended,
+        () = record.stalled(limits.idle) => {
+            tracing::debug!("proxy.tunnel was idle");
+            return;
+        }
+    };
+    match ended {
+        _ if cell.bytes.is_spent() => {
+            // What was within the limit arrives.
+            close_gently(&tunnel.host);
+            record.deny(Rule::Limit("bytes of this run"));
+        }
+        Err(End::Denied(rule)) => record.deny(rule),
+        Ok(()) | Err(End::Over) => {}
+    }
 }
 
-/// Waits for a whole greeting that names the target; `false` when the guest left without a word.
-pub(crate) async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) -> Result<bool, Rule> {
+/// Waits for a whole greeting that names the target, and says how long it is; nothing when the guest left without a word.
+pub(crate) async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) -> Result<Option<usize>, Rule> {
     loop {
         if !reader.buffer.is_empty() {
             match sni::read(&reader.buffer) {
                 Hello::Incomplete => {}
                 Hello::NotTls => return Err(Rule::ExpectedTls),
                 Hello::Malformed => return Err(Rule::BadTls),
-                Hello::Complete { server_name, encrypted } => {
-                    return check(server_name.as_deref(), encrypted, target).map(|()| true);
+                Hello::Complete { server_name, encrypted, length } => {
+                    return check(server_name.as_deref(), encrypted, target).map(|()| Some(length));
                 }
             }
         }
         match reader.fill().await {
             Ok(1..) => {}
-            _ if reader.buffer.is_empty() => return Ok(false),
+            _ if reader.buffer.is_empty() => return Ok(None),
             _ => return Err(Rule::BadTls),
         }
     }
@@ -74,25 +124,116 @@ fn check(server_name: Option<&str>, encrypted: bool, target: &Target) -> Result<
     }
 }
 
-/// Carries both ways until both ends are done, nothing has moved for too long, or the run has no bytes left.
-async fn carry(cell: Arc<Cell>, wire: Wire<TcpStream>, mut host: TcpStream, record: Arc<Record>) {
-    let (front, mut guest) = wire.rejoin().into_parts();
-    let (meter, pipes) = (Meter::new(cell.clone(), record.clone()), &cell.shared.pipes);
-    let both = async {
-        // What was read of the guest already, which is the greeting, goes first.
-        let mut greeted = Upstream::new(&mut host, Meter::new(cell.clone(), record.clone()));
-        greeted.write_all(&front).await?;
-        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
-        let out = Flow { from: from_guest, to: to_host, way: Way::Out, meter: &meter, pipes };
-        let back = Flow { from: from_host, to: to_guest, way: Way::Back, meter: &meter, pipes };
-        tokio::try_join!(out.run(), back.run()).map(drop)
-    };
-    tokio::select! {
-        carried = both => {
-            if carried.is_err() && cell.budget.is_spent() {
-                record.deny(Rule::Limit("bytes of this run"));
+struct Tunnel<'a> {
+    cell: &'a Cell,
+    guest: TcpStream,
+    host: TcpStream,
+    meter: Meter,
+    record: &'a Record,
+    place: Place,
+}
+
+impl Tunnel<'_> {
+    /// Carries both ways until both sides are done. `front` is what was read of the guest already, and the first bytes of it
+    /// are a greeting.
+    async fn carry(&mut self, mut front: BytesMut, greeting: usize, is_plain: bool) -> Result<(), End> {
+        if is_plain {
+            self.send(&front).await?;
+            return self.carry_plain().await;
+        }
+        let mut ahead = front.split_off(greeting);
+        self.send(&front).await?;
+        let first = self.answer_of_the_host(&mut ahead).await?;
+        self.guest.write_all(&first).await?;
+        self.send(&ahead).await?;
+        self.carry_tls().await
+    }
+
+    /// Sends something to the host, as far as the run has bytes left.
+    async fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.meter.check()?;
+            let sent = self.host.write(&bytes[..self.meter.left(bytes.len())]).await?;
+            self.meter.sent(sent)?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// Waits for the first bytes of the host, which must be TLS. What the guest says meanwhile is held back.
+    async fn answer_of_the_host(&mut self, ahead: &mut BytesMut) -> Result<BytesMut, End> {
+        const ENOUGH: usize = 6;
+        let most = self.cell.shared.limits.head_bytes;
+        let mut first = BytesMut::with_capacity(ENOUGH);
+        loop {
+            let (room, wanted) = (most.saturating_sub(ahead.len()), ENOUGH - first.len());
+            let mut room = (&mut *ahead).limit(room);
+            let mut wanted = (&mut first).limit(wanted);
+            tokio::select! {
+                read = self.host.read_buf(&mut wanted) => match read? {
+                    0 => return Err(End::Over),
+                    count => self.meter.received(count)?,
+                },
+                // Nobody who speaks TLS is done sending at this point.
+                read = self.guest.read_buf(&mut room), if room.has_remaining_mut() => match read? {
+                    0 => return Err(End::Over),
+                    _ => continue,
+                },
+            }
+            match sni::is_answer(&first) {
+                None => {}
+                Some(true) => return Ok(first),
+                Some(false) => return Err(End::Denied(Rule::HostWithoutTls)),
             }
         }
-        () = record.stalled(cell.shared.limits.idle) => tracing::debug!("proxy.tunnel was idle"),
+    }
+
+    /// In TLS nobody goes on listening who has ended its own side. So when the guest has, the host may finish what it is
+    /// saying, and is then left alone.
+    async fn carry_tls(&mut self) -> Result<(), End> {
+        let Self { cell, guest, host, meter, record, place } = self;
+        let (pipes, limits) = (&cell.shared.pipes, &cell.shared.limits);
+        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
+        let mut out = Flow { from: from_guest, to: to_host, way: Way::Out, meter, pipes };
+        let mut back = Flow { from: from_host, to: to_guest, way: Way::Back, meter, pipes };
+        let is_the_guest = tokio::select! {
+            carried = out.run() => carried.map(|()| true)?,
+            carried = back.run() => carried.map(|()| false)?,
+        };
+        place.give_way();
+        let patience = if is_the_guest { LAST_WORDS } else { limits.idle_when_half_closed };
+        tokio::select! {
+            carried = async {
+                if is_the_guest {
+                    return back.run().await;
+                }
+                back.to.shutdown().await?;
+                out.run().await?;
+                close_gently(out.to.as_ref());
+                out.to.shutdown().await
+            } => carried?,
+            () = record.stalled(patience) => {}
+        }
+        Ok(())
+    }
+
+    /// In other protocols one side may be done while the other goes on.
+    async fn carry_plain(&mut self) -> Result<(), End> {
+        let Self { cell, guest, host, meter, .. } = self;
+        let pipes = &cell.shared.pipes;
+        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
+        let mut out = Flow { from: from_guest, to: to_host, way: Way::Out, meter, pipes };
+        let mut back = Flow { from: from_host, to: to_guest, way: Way::Back, meter, pipes };
+        let out = async {
+            out.run().await?;
+            close_gently(out.to.as_ref());
+            out.to.shutdown().await
+        };
+        let back = async {
+            back.run().await?;
+            back.to.shutdown().await
+        };
+        tokio::try_join!(out, back)?;
+        Ok(())
     }
 }

@@ -1,201 +1,206 @@
-//! What a cell asked for, kept for the result and told as it happens.
-//!
-//! A record is opened with the decision and shows what has happened so far, so a tunnel that is still open when the run
-//! ends is in the result with the bytes it has carried. How many are kept is bounded; a guest that asks a million times
-//! gets a number.
+//! One decision while it is carried out.
 
-use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use belljar_core::policy::{Denial, Rule};
-use belljar_core::{Decision, NetworkVerdict};
+use belljar_core::NetworkVerdict;
+use belljar_core::policy::Rule;
+use tokio::time::{Instant, sleep_until};
 use tracing::field::{self, Empty};
 use tracing::{Span, debug_span};
 
-/// Told about each denial that is kept, at once, on the proxy's task: it must not block.
-pub(crate) type OnDenial = Arc<dyn Fn(&Decision) + Send + Sync>;
+use super::Audit;
+use super::ledger::News;
 
-/// One cell's decisions.
-pub(crate) struct Audit {
-    kept: Mutex<Vec<Arc<Entry>>>,
-    left_out: AtomicU64,
-    most: usize,
-    on_denial: Option<OnDenial>,
-}
-
-impl Audit {
-    pub(crate) fn new(most: usize, on_denial: Option<OnDenial>) -> Self {
-        Self { kept: Mutex::default(), left_out: AtomicU64::new(0), most, on_denial }
-    }
-
-    /// Begins a record of something that was allowed.
-    pub(crate) fn open(self: &Arc<Self>, host: String, port: u16) -> Record {
-        let span = debug_span!("proxy.connect", %host, port, verdict = Empty, sent = Empty, received = Empty);
-        let entry = Arc::new(Entry::new(host, port));
-        let mut kept = lock(&self.kept);
-        let is_kept = kept.len() < self.most;
-        if is_kept {
-            kept.push(entry.clone());
-        } else {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
-        }
-        Record { entry, on_denial: self.on_denial.clone().filter(|_| is_kept), span }
-    }
-
-    /// Records something that was refused before anything happened.
-    pub(crate) fn deny(self: &Arc<Self>, denial: &Denial) {
-        self.open(denial.host.clone(), denial.port).deny(denial.rule);
-    }
-
-    /// Everything since the last call, in order.
-    pub(crate) fn take(&self) -> Vec<Decision> {
-        let kept = mem::take(&mut *lock(&self.kept));
-        kept.iter().map(|entry| entry.decision()).collect()
-    }
-
-    /// How many were not kept since the last call.
-    pub(crate) fn take_left_out(&self) -> u64 {
-        self.left_out.swap(0, Ordering::Relaxed)
-    }
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// The entry of the policy that allows it, if one does.
+    pub(crate) entry: Option<String>,
 }
 
 /// One decision while it is being carried out. Dropping it ends it.
 pub(crate) struct Record {
-    entry: Arc<Entry>,
-    on_denial: Option<OnDenial>,
-    /// As long as the record, with what it came to.
+    audit: Arc<Audit>,
+    progress: Arc<Progress>,
+    /// As long as the record, with what it came to. The host is not in it: a guest chooses that, and can put a secret there.
     span: Span,
 }
 
 impl Record {
-    pub(crate) fn deny(&self, rule: Rule) {
-        self.entry.settle(NetworkVerdict::Denied { rule: rule.to_string() });
-        if let Some(tell) = &self.on_denial {
-            tell(&self.entry.decision());
-        }
+    pub(super) fn new(audit: Arc<Audit>, progress: Arc<Progress>) -> Self {
+        let Asked { entry, port, .. } = &progress.asked;
+        let entry = entry.as_deref().unwrap_or_default();
+        let span = debug_span!("proxy.connect", entry, port, verdict = Empty, sent = Empty, received = Empty);
+        Self { audit, progress, span }
     }
 
+    pub(crate) fn deny(&self, rule: Rule) {
+        self.audit.settle(&self.progress, NetworkVerdict::Denied { rule: rule.to_string() });
+    }
+
+    /// The reason may quote what a host said.
     pub(crate) fn fail(&self, reason: &str) {
-        self.entry.settle(NetworkVerdict::Failed { reason: reason.to_owned() });
+        const MOST: usize = 300;
+        let reason = reason.chars().take(MOST).collect();
+        self.audit.settle(&self.progress, NetworkVerdict::Failed { reason });
     }
 
     pub(crate) fn sent(&self, bytes: u64) {
-        self.entry.sent.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.sent.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.note_movement();
     }
 
     pub(crate) fn received(&self, bytes: u64) {
-        self.entry.received.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.received.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.note_movement();
     }
 
-    /// Waits until nothing has been carried for that long.
+    /// Waits until nothing has been carried for that long, from the last byte on.
     pub(crate) async fn stalled(&self, idle: Duration) {
-        let mut before = None;
-        while before != Some(self.carried()) {
-            before = Some(self.carried());
-            tokio::time::sleep(idle).await;
+        loop {
+            let due = self.progress.last_movement() + idle;
+            if Instant::now() >= due {
+                return;
+            }
+            sleep_until(due).await;
         }
-    }
-
-    /// A number that changes with every byte carried.
-    fn carried(&self) -> u64 {
-        self.entry.sent.load(Ordering::Relaxed) + self.entry.received.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        lock(&self.entry.outcome).lasted = Some(self.entry.began.elapsed());
+        self.audit.close(&self.progress);
         if self.span.is_disabled() {
             return;
         }
-        let decision = self.entry.decision();
-        match &decision.verdict {
+        match &self.progress.told().verdict {
             NetworkVerdict::Allowed => self.span.record("verdict", "allowed"),
             NetworkVerdict::Denied { rule } => self.span.record("verdict", format!("denied: {rule}")),
-            NetworkVerdict::Failed { reason } => self.span.record("verdict", format!("failed: {reason}")),
+            NetworkVerdict::Failed { .. } => self.span.record("verdict", "failed"),
             other => self.span.record("verdict", field::debug(other)),
         };
-        self.span.record("sent", decision.bytes_sent).record("received", decision.bytes_received);
+        let [sent, received] =
+            [&self.progress.sent, &self.progress.received].map(|count| count.load(Ordering::Relaxed));
+        self.span.record("sent", sent).record("received", received);
     }
 }
 
-struct Entry {
-    host: String,
-    port: u16,
+/// How far one decision has come, and how much of that was told.
+pub(super) struct Progress {
+    pub(super) number: u64,
+    asked: Asked,
     began: Instant,
     sent: AtomicU64,
     received: AtomicU64,
-    outcome: Mutex<Outcome>,
+    /// When something was last carried, in milliseconds since it began.
+    moved: AtomicU64,
+    told: Mutex<Told>,
 }
 
-struct Outcome {
+/// What the ledger knows of it.
+struct Told {
     verdict: NetworkVerdict,
-    lasted: Option<Duration>,
+    is_settled: bool,
+    is_counted: bool,
+    sent: u64,
+    received: u64,
+    lasted: Duration,
 }
 
-impl Entry {
-    fn new(host: String, port: u16) -> Self {
-        let outcome = Outcome { verdict: NetworkVerdict::Allowed, lasted: None };
-        let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { host, port, began: Instant::now(), sent, received, outcome: Mutex::new(outcome) }
-    }
-
-    fn settle(&self, verdict: NetworkVerdict) {
-        lock(&self.outcome).verdict = verdict;
-    }
-
-    fn decision(&self) -> Decision {
-        let outcome = lock(&self.outcome);
-        Decision {
-            host: self.host.clone(),
-            port: self.port,
-            verdict: outcome.verdict.clone(),
-            bytes_sent: self.sent.load(Ordering::Relaxed),
-            bytes_received: self.received.load(Ordering::Relaxed),
-            ms: outcome.lasted.unwrap_or_else(|| self.began.elapsed()).as_secs_f64() * 1000.0,
+impl Progress {
+    pub(super) fn new(number: u64, asked: Asked) -> Self {
+        let told = Told {
+            verdict: NetworkVerdict::Allowed,
+            is_settled: false,
+            is_counted: false,
+            sent: 0,
+            received: 0,
+            lasted: Duration::ZERO,
+        };
+        Self {
+            number,
+            asked,
+            began: Instant::now(),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            told: Mutex::new(told),
         }
     }
-}
 
-/// Nothing that is done under these locks can leave them half-written.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    fn note_movement(&self) {
+        let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.moved.store(since, Ordering::Relaxed);
+    }
+
+    fn last_movement(&self) -> Instant {
+        self.began + Duration::from_millis(self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Says what became of it. The first word stands; it counts anew, also where it was counted as allowed before.
+    pub(super) fn settle(&self, verdict: NetworkVerdict) {
+        let mut told = self.told();
+        if !told.is_settled {
+            told.verdict = verdict;
+            told.is_settled = true;
+            told.is_counted = false;
+        }
+    }
+
+    /// What the ledger does not know yet; from then on it does.
+    pub(super) fn news(&self) -> Option<News> {
+        let mut told = self.told();
+        let (sent, received) = (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed));
+        let lasted = self.began.elapsed();
+        let news = News {
+            order: self.number,
+            host: self.asked.host.clone(),
+            port: self.asked.port,
+            entry: self.asked.entry.clone(),
+            verdict: told.verdict.clone(),
+            count: u64::from(!told.is_counted),
+            sent: sent - told.sent,
+            received: received - told.received,
+            lasted: lasted - told.lasted,
+        };
+        let is_news = news.count + news.sent + news.received > 0;
+        (told.is_counted, told.sent, told.received, told.lasted) = (true, sent, received, lasted);
+        is_news.then_some(news)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use belljar_core::policy::Denial;
+
     use super::*;
 
-    #[test]
-    fn decisions_are_kept_up_to_a_bound_and_counted_beyond_it() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = told.clone();
-        let on_denial: OnDenial =
-            Arc::new(move |decision: &Decision| tell.lock().unwrap().push(decision.host.clone()));
-        let audit = Arc::new(Audit::new(2, Some(on_denial)));
-        for host in ["a", "b", "c", "d"] {
-            audit.deny(&Denial::new(host, 1, Rule::NotListed));
-        }
-        let hosts: Vec<_> = audit.take().into_iter().map(|decision| decision.host).collect();
-        assert_eq!((hosts, audit.take_left_out()), (vec!["a".to_owned(), "b".into()], 2));
-        assert_eq!(*told.lock().unwrap(), ["a", "b"], "what is not kept is not told either");
-        audit.deny(&Denial::new("e", 1, Rule::NotListed));
-        assert_eq!((audit.take().len(), audit.take_left_out()), (1, 0));
-    }
-
-    #[test]
-    fn an_open_record_shows_what_it_has_carried_so_far() {
+    #[tokio::test(start_paused = true)]
+    async fn a_stall_is_counted_from_the_last_byte() {
         let audit = Arc::new(Audit::new(2, None));
-        let record = audit.open("a.com".into(), 443);
-        record.sent(3);
-        record.received(4);
-        let decision = audit.take().remove(0);
-        assert_eq!(
-            (decision.verdict, decision.bytes_sent, decision.bytes_received),
-            (NetworkVerdict::Allowed, 3, 4)
-        );
+        let record = audit.open(Asked { host: "a.com".into(), port: 443, entry: None });
+        let idle = Duration::from_secs(60);
+        let began = Instant::now();
+        let carrying = async {
+            for seconds in [1, 30] {
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                record.sent(1);
+            }
+            std::future::pending::<()>().await
+        };
+        tokio::select! {
+            () = carrying => unreachable!(),
+            () = record.stalled(idle) => {}
+        }
+        assert_eq!(began.elapsed(), Duration::from_secs(31 + 60));
     }
 
     /// What a subscriber hears of spans: a line when one is made, and one for each time something is added.
@@ -218,14 +223,14 @@ mod tests {
         fn new_span(&self, span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
             let mut line = Line(span.metadata().name().to_owned());
             span.record(&mut line);
-            lock(&self.0).push(line.0);
+            self.0.lock().unwrap().push(line.0);
             tracing::span::Id::from_u64(1)
         }
 
         fn record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>) {
             let mut line = Line(String::new());
             values.record(&mut line);
-            lock(&self.0).push(line.0);
+            self.0.lock().unwrap().push(line.0);
         }
 
         fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
@@ -238,20 +243,21 @@ mod tests {
     }
 
     #[test]
-    fn each_decision_is_a_span_with_what_it_came_to() {
+    fn each_decision_is_a_span_with_what_it_came_to_and_without_the_guests_words() {
         let heard = Heard::default();
         tracing::subscriber::with_default(heard.clone(), || {
             let audit = Arc::new(Audit::new(2, None));
-            let record = audit.open("a.com".into(), 443);
+            let asked = Asked { host: "hunter2.a.com".into(), port: 443, entry: Some("*.a.com".into()) };
+            let record = audit.open(asked);
             record.sent(3);
             drop(record);
-            audit.deny(&Denial::new("b.com", 80, Rule::NotListed));
+            audit.deny(&Denial::new("hunter2.com", 80, Rule::NotListed));
         });
-        let heard = lock(&heard.0).concat();
+        let heard = heard.0.lock().unwrap().concat();
         assert_eq!(
             heard,
-            "proxy.connect host=a.com port=443 verdict=\"allowed\" sent=3 received=0\
-             proxy.connect host=b.com port=80 verdict=\"denied: not in allowed_hosts\" sent=0 received=0"
+            "proxy.connect entry=\"*.a.com\" port=443 verdict=\"allowed\" sent=3 received=0\
+             proxy.connect entry=\"\" port=80 verdict=\"denied: not in allowed_hosts\" sent=0 received=0"
         );
     }
 }

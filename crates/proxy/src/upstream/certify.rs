@@ -1,19 +1,24 @@
 //! The authority of one template: it signs for the hosts whose TLS is opened, and for nobody else.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::policy::{Host, Target};
 use rcgen::ExtendedKeyUsagePurpose;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::server::NoServerSessionStorage;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
+use super::Roots;
 use crate::error::EgressError;
-use crate::roots::Roots;
 use crate::wire::Stream;
+
+/// Hosts whose certificate is kept. Below a suffix a guest can ask for any number of names.
+const KEPT: usize = 64;
 
 /// Both sides of an opened connection. Its key is made when the template is, and never leaves this process.
 pub(crate) struct Authority {
@@ -22,6 +27,8 @@ pub(crate) struct Authority {
     key: KeyPair,
     provider: Arc<CryptoProvider>,
     connector: TlsConnector,
+    /// What the cells' TLS is answered with, by host. The same for all cells of the template, and nothing of theirs is in it.
+    certified: Mutex<HashMap<Host, Arc<ServerConfig>>>,
 }
 
 impl Authority {
@@ -40,7 +47,7 @@ impl Authority {
             .with_no_client_auth();
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
         let connector = TlsConnector::from(Arc::new(client));
-        Ok(Self { issuer, key: KeyPair::generate()?, provider, connector })
+        Ok(Self { issuer, key: KeyPair::generate()?, provider, connector, certified: Mutex::default() })
     }
 
     /// What a cell must trust, as PEM.
@@ -54,12 +61,12 @@ impl Authority {
         target: &Target,
         cell: S,
     ) -> io::Result<server::TlsStream<S>> {
-        let config = self.certificate(target).map_err(io::Error::other)?;
-        TlsAcceptor::from(Arc::new(config)).accept(cell).await
+        let config = self.certified(&target.host).map_err(io::Error::other)?;
+        TlsAcceptor::from(config).accept(cell).await
     }
 
     /// Speaks TLS with the target itself, and makes sure that it is the target.
-    pub(crate) async fn connect<S: Stream>(
+    pub(super) async fn connect<S: Stream>(
         &self,
         target: &Target,
         host: S,
@@ -71,8 +78,22 @@ impl Authority {
         self.connector.connect(name, host).await
     }
 
-    fn certificate(&self, target: &Target) -> Result<ServerConfig, EgressError> {
-        let mut params = CertificateParams::new(vec![target.host.to_string()])?;
+    /// Signed once for each host, and not for each connection.
+    fn certified(&self, host: &Host) -> Result<Arc<ServerConfig>, EgressError> {
+        let mut certified = self.certified.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = certified.get(host) {
+            return Ok(config.clone());
+        }
+        if certified.len() >= KEPT {
+            certified.clear();
+        }
+        let config = Arc::new(self.certify(host)?);
+        certified.insert(host.clone(), config.clone());
+        Ok(config)
+    }
+
+    fn certify(&self, host: &Host) -> Result<ServerConfig, EgressError> {
+        let mut params = CertificateParams::new(vec![host.to_string()])?;
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -84,6 +105,29 @@ impl Authority {
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // A session that could be resumed would be something of one cell's that another can find.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_certified_once_and_not_for_ever_many_names() {
+        let mut roots = RootCertStore::empty();
+        let own = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
+        roots.add(own.cert.der().clone()).unwrap();
+        let authority = Authority::new(Some(roots)).unwrap();
+        let certify = |name: &str| authority.certified(&Host::Name(name.into())).unwrap();
+        let first = certify("a.test");
+        assert!(Arc::ptr_eq(&first, &certify("a.test")));
+        for number in 0..3 * KEPT {
+            certify(&format!("n{number}.test"));
+            assert!(authority.certified.lock().unwrap().len() <= KEPT);
+        }
     }
 }

@@ -1,14 +1,16 @@
-//! From a target to a connection: resolve once, vet every address, dial one that was vetted.
+//! From a target to a connection: wait for a turn, resolve once, vet every address, dial one that was vetted.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use belljar_core::policy::{Host, Rule, Target, vet};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::egress::Shared;
-use crate::resolve::ResolveError;
+use super::ResolveError;
+use crate::cell::Cell;
 
 /// Why a target that is allowed could not be reached.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +49,14 @@ impl From<Failure> for Undialled {
 }
 
 /// Connects to a target. The name is asked for once; nothing but the addresses of that answer is ever dialled.
-pub(crate) async fn dial(shared: &Shared, target: &Target) -> Result<TcpStream, Undialled> {
-    timeout(shared.limits.connect_time, async {
+pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<TcpStream, Undialled> {
+    let shared = &cell.shared;
+    let patience = shared.limits.connect_time;
+    let Some(turn) = cell.dials.take(patience) else {
+        return Err(Undialled::Denied(Rule::Limit("new connections a second")));
+    };
+    sleep(turn).await;
+    timeout(patience, async {
         let addresses = match &target.host {
             Host::Address(address) => vec![*address],
             Host::Name(name) => shared.resolver.resolve(name).await.map_err(Failure::Resolve)?,
@@ -70,10 +78,21 @@ async fn connect(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Failure> 
             Ok(stream) => {
                 // Small messages go out at once; without it a request could wait for an acknowledgement.
                 let _ = stream.set_nodelay(true);
+                close_by_reset(&stream);
                 return Ok(stream);
             }
             Err(error) => failure = Failure::Connect(error),
         }
     }
     Err(failure)
+}
+
+/// Has a connection end at once when it is dropped: nothing that was not sent yet is sent later, and no port is held for it.
+fn close_by_reset(stream: impl AsFd) {
+    let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
+}
+
+/// Has a connection end in the usual way, for one that is told that nothing more will come.
+pub(crate) fn close_gently(stream: impl AsFd) {
+    let _ = rustix::net::sockopt::set_socket_linger(stream, None);
 }

@@ -15,8 +15,8 @@ use bytes::BufMut;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-use crate::pipes::{Borrowed, PIPE, Pipes};
-use crate::upstream::Meter;
+use super::Meter;
+use super::pipes::{Borrowed, PIPE, Pipes};
 
 /// Copied at once. A whole one means that more is coming.
 const PIECE: usize = 32 * 1024;
@@ -37,8 +37,8 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Carries everything, and then says that there is no more.
-    pub(crate) async fn run(mut self) -> io::Result<()> {
+    /// Carries everything until there is no more; that the other side is told so is for the caller.
+    pub(crate) async fn run(&mut self) -> io::Result<()> {
         let mut much = false;
         loop {
             self.from.readable().await?;
@@ -47,7 +47,7 @@ impl Flow<'_> {
                 Some(pipe) => self.splice(pipe).await?,
                 None => self.copy().await?,
             };
-            let Some(bytes) = moved else { return self.to.shutdown().await };
+            let Some(bytes) = moved else { return Ok(()) };
             much = bytes >= PIECE;
         }
     }
@@ -119,25 +119,15 @@ impl Flow<'_> {
 
 #[cfg(test)]
 mod tests {
-    use belljar_core::{NetworkPolicy, NetworkVerdict};
+    use belljar_core::NetworkVerdict;
     use tokio::io::AsyncReadExt;
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::audit::Audit;
-    use crate::limits::Budget;
-    use crate::listener::Cell;
-    use crate::{Egress, EgressOptions, ResolveError, Resolving};
+    use crate::audit::{Asked, Audit};
+    use crate::budget::Bytes;
 
     const MUCH: usize = 4 << 20;
-
-    struct Nobody;
-
-    impl crate::Resolve for Nobody {
-        fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
-            Box::pin(async { Err(ResolveError::NotFound) })
-        }
-    }
 
     /// Bytes that differ from their neighbours far and near.
     fn message() -> Vec<u8> {
@@ -158,11 +148,9 @@ mod tests {
 
     /// Sends the message through one flow, which begins when more than a piece of it is there.
     async fn carry(way: Way, pipes: &Arc<Pipes>, budget: u64) -> Carried {
-        let shared = Egress::new(NetworkPolicy::default(), EgressOptions::new(Nobody)).unwrap().shared;
-        let audit = Arc::new(Audit::new(1, None));
-        let record = Arc::new(audit.open("a.test".into(), 1));
-        let cell = Arc::new(Cell { shared, audit, budget: Budget::new(budget) });
-        let meter = Meter::new(cell.clone(), record);
+        let audit = Arc::new(Audit::new(2, None));
+        let record = audit.open(Asked { host: "a.test".into(), port: 1, entry: None });
+        let meter = Meter::new(Arc::new(Bytes::new(budget)), Arc::new(record));
         let ((mut sender, mut from), (mut to, mut receiver)) = (pair().await, pair().await);
         let sending = tokio::spawn(async move { sender.write_all(&message()).await });
         let reading = tokio::spawn(async move {
@@ -174,11 +162,11 @@ mod tests {
         while from.peek(&mut ahead).await.unwrap() <= PIECE {
             tokio::task::yield_now().await;
         }
-        let flow = Flow { from: from.split().0, to: to.split().1, way, meter: &meter, pipes };
+        let mut flow = Flow { from: from.split().0, to: to.split().1, way, meter: &meter, pipes };
         let result = flow.run().await;
         drop((from, to));
         let _ = sending.await.unwrap();
-        let decision = cell.audit.take().remove(0);
+        let decision = audit.take().remove(0);
         assert_eq!(decision.verdict, NetworkVerdict::Allowed);
         Carried {
             seen: reading.await.unwrap(),

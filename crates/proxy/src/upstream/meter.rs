@@ -1,66 +1,91 @@
-//! The far end of a connection, counted: each byte goes into the record and out of the run's budget.
+//! The far end of a connection, counted: each byte goes into a record and out of the run's budget.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::audit::Record;
-use crate::listener::Cell;
+use crate::budget::Bytes;
 use crate::wire::Stream;
 
-/// Where the bytes of one connection are counted.
+/// Where the bytes of one tunnel are counted.
 pub(crate) struct Meter {
-    cell: Arc<Cell>,
+    bytes: Arc<Bytes>,
     record: Arc<Record>,
 }
 
 impl Meter {
-    pub(crate) fn new(cell: Arc<Cell>, record: Arc<Record>) -> Self {
-        Self { cell, record }
+    pub(crate) fn new(bytes: Arc<Bytes>, record: Arc<Record>) -> Self {
+        Self { bytes, record }
     }
 
     /// How much of `most` the run has left.
     pub(crate) fn left(&self, most: usize) -> usize {
-        usize::try_from(self.cell.budget.left()).map_or(most, |left| left.min(most))
+        usize::try_from(self.bytes.left()).map_or(most, |left| left.min(most))
     }
 
     /// An error when the run has no bytes left.
     pub(crate) fn check(&self) -> io::Result<()> {
-        if self.cell.budget.is_spent() { self.spend(0) } else { Ok(()) }
+        if self.bytes.is_spent() { Err(spent()) } else { Ok(()) }
     }
 
     pub(crate) fn received(&self, bytes: usize) -> io::Result<()> {
         self.record.received(bytes as u64);
-        self.spend(bytes)
+        spend(&self.bytes, bytes)
     }
 
     pub(crate) fn sent(&self, bytes: usize) -> io::Result<()> {
         self.record.sent(bytes as u64);
-        self.spend(bytes)
-    }
-
-    fn spend(&self, bytes: usize) -> io::Result<()> {
-        let more = self.cell.budget.spend(bytes as u64);
-        if more { Ok(()) } else { Err(io::Error::other("the run has no bytes left")) }
+        spend(&self.bytes, bytes)
     }
 }
 
-/// A stream to a host that is allowed.
-pub(crate) struct Upstream<S> {
+fn spend(budget: &Bytes, bytes: usize) -> io::Result<()> {
+    if budget.spend(bytes as u64) { Ok(()) } else { Err(spent()) }
+}
+
+fn spent() -> io::Error {
+    io::Error::other("the run has no bytes left")
+}
+
+/// Whose bytes they are, on a connection that serves one request after the other.
+pub(super) struct Account {
+    bytes: Arc<Bytes>,
+    record: Mutex<Option<Arc<Record>>>,
+}
+
+impl Account {
+    pub(super) fn new(bytes: Arc<Bytes>) -> Self {
+        Self { bytes, record: Mutex::new(None) }
+    }
+
+    pub(super) fn set(&self, record: Option<Arc<Record>>) {
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = record;
+    }
+
+    fn note(&self, note: impl FnOnce(&Record)) {
+        if let Some(record) = &*self.record.lock().unwrap_or_else(PoisonError::into_inner) {
+            note(record);
+        }
+    }
+}
+
+/// A stream to a host, counted.
+pub(crate) struct Counted<S> {
     stream: S,
-    meter: Meter,
+    account: Arc<Account>,
 }
 
-impl<S> Upstream<S> {
-    pub(crate) fn new(stream: S, meter: Meter) -> Self {
-        Self { stream, meter }
+impl<S> Counted<S> {
+    pub(super) fn new(stream: S, account: Arc<Account>) -> Self {
+        Self { stream, account }
     }
 }
 
-impl<S: Stream> AsyncRead for Upstream<S> {
+impl<S: Stream> AsyncRead for Counted<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -70,18 +95,22 @@ impl<S: Stream> AsyncRead for Upstream<S> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         let read = buf.filled().len() - before;
         if read > 0 {
-            self.meter.received(read)?;
+            self.account.note(|record| record.received(read as u64));
+            spend(&self.account.bytes, read)?;
         }
         polled
     }
 }
 
-impl<S: Stream> AsyncWrite for Upstream<S> {
+impl<S: Stream> AsyncWrite for Counted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.meter.check()?;
+        if self.account.bytes.is_spent() {
+            return Poll::Ready(Err(spent()));
+        }
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         if let Poll::Ready(Ok(written)) = polled {
-            self.meter.sent(written)?;
+            self.account.note(|record| record.sent(written as u64));
+            spend(&self.account.bytes, written)?;
         }
         polled
     }

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::retry_on_intr;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
+use crate::budget::{Claim, Descriptors, Share};
+
 /// Bytes moved at once. More would leave the processor's cache before the other side reads them.
 pub(crate) const PIPE: usize = 256 * 1024;
 
@@ -22,7 +24,10 @@ const IDLE: usize = 4;
 
 /// The pipes of one template.
 #[derive(Debug)]
-pub(crate) struct Pipes(Mutex<Stock>);
+pub(crate) struct Pipes {
+    stock: Mutex<Stock>,
+    descriptors: Share,
+}
 
 #[derive(Debug)]
 struct Stock {
@@ -39,7 +44,8 @@ impl Pipes {
     }
 
     pub(crate) fn with_most(most: usize) -> Self {
-        Self(Mutex::new(Stock { idle: Vec::new(), in_use: 0, most }))
+        let stock = Mutex::new(Stock { idle: Vec::new(), in_use: 0, most });
+        Self { stock, descriptors: Descriptors::of_this_process().share(0) }
     }
 
     /// An empty pipe, if there is one left. It goes back when dropped.
@@ -49,7 +55,7 @@ impl Pipes {
             return None;
         }
         // No descriptors left is no reason to fail: whoever asks can copy.
-        let pipe = stock.idle.pop().or_else(|| Pipe::new().ok())?;
+        let pipe = stock.idle.pop().or_else(|| Pipe::new(self.descriptors.try_claim(2)?).ok())?;
         stock.in_use += 1;
         Some(Borrowed { pipe: Some(pipe), pipes: self.clone() })
     }
@@ -72,7 +78,7 @@ impl Pipes {
     }
 
     fn stock(&self) -> std::sync::MutexGuard<'_, Stock> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,14 +141,15 @@ struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
     held: usize,
+    _descriptors: Claim,
 }
 
 impl Pipe {
-    fn new() -> io::Result<Self> {
+    fn new(descriptors: Claim) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // Users have a share of pipe memory; beyond it a pipe stays smaller and works all the same.
         let _ = fcntl_setpipe_size(&write, PIPE);
-        Ok(Self { read, write, held: 0 })
+        Ok(Self { read, write, held: 0, _descriptors: descriptors })
     }
 }
 

@@ -1,4 +1,4 @@
-//! By whom hosts are believed when the proxy itself speaks TLS to them.
+//! Root certificates the proxy trusts when it terminates TLS.
 
 use std::fmt;
 

@@ -24,7 +24,7 @@ struct World {
 fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
     let mut policy = policy(&[port]);
     let [host, header, secret, prefix] = ["good.test", "Authorization", "KEY", "Bearer "].map(String::from);
-    policy.inject = vec![Injection { host, header, secret, prefix, terminate_tls }];
+    policy.inject = vec![Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls }];
     let mut options = EgressOptions::new(Script::new(vec![vec![ALLOWED]]));
     options.secrets = [("KEY".to_owned(), Secret::new("hunter2"))].into();
     options.roots = Some(roots);
@@ -103,6 +103,59 @@ async fn opened_tls_gets_the_header_and_answers_come_back() {
 }
 
 #[tokio::test]
+async fn what_demands_tls_is_refused_in_clear_and_reaches_nobody() {
+    let (host, roots) = Host::start_tls().await;
+    let plain = Host::start().await;
+    for port in [host.port, plain.port] {
+        let world = injecting(port, true, roots.clone());
+        for request in [
+            format!("GET http://good.test:{port}/ HTTP/1.1\r\nHost: good.test:{port}\r\n\r\n"),
+            format!("GET http://GOOD.test.:{port}/ HTTP/1.0\r\n\r\n"),
+            format!("PURGE http://good.test:{port}/ HTTP/1.1\r\nHost: good.test:{port}\r\n\r\n"),
+        ] {
+            let mut stream = TcpStream::connect(world.address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let answer = read_answer(&mut stream).await;
+            assert!(
+                answer.starts_with("HTTP/1.1 403 ") && answer.contains("by TLS only"),
+                "{request:?} gave {answer:?}"
+            );
+        }
+        // The same name by its address is another entry, and gets nothing.
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let at = format!("127.0.0.77:{port}");
+        let request = format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_answer(&mut stream).await;
+    }
+    assert!(!(host.heard() + &plain.heard()).contains("hunter2"), "{} {}", host.heard(), plain.heard());
+    assert_eq!(plain.heard().matches("HTTP/1.1").count(), 1, "{}", plain.heard());
+}
+
+#[tokio::test]
+async fn a_host_with_a_credential_is_asked_by_usual_methods_only() {
+    let host = Host::start().await;
+    let port = host.port;
+    let world = injecting(port, false, RootCertStore::empty());
+    for (method, name, told) in [
+        ("PURGE", "good.test", "403"),
+        ("DEBUG", "good.test", "403"),
+        ("TRACE", "good.test", "403"),
+        ("PURGE", "a.wild.test", "200"),
+        ("DELETE", "good.test", "200"),
+    ] {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let at = format!("{name}:{port}");
+        stream
+            .write_all(format!("{method} http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n").as_bytes())
+            .await
+            .unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {told} ")), "{method} {name}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn inside_opened_tls_only_the_tunnels_own_host_can_be_asked() {
     let (host, roots) = Host::start_tls().await;
     let port = host.port;
@@ -159,7 +212,8 @@ async fn a_guest_that_does_not_trust_the_proxy_is_told_apart_from_a_denial() {
 async fn a_policy_whose_secret_is_missing_serves_nobody() {
     let mut policy = policy(&[80]);
     let [host, header, secret] = ["good.test", "X-Key", "KEY"].map(String::from);
-    policy.inject = vec![Injection { host, header, secret, prefix: String::new(), terminate_tls: false }];
+    let prefix = String::new();
+    policy.inject = vec![Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls: false }];
     let error = Egress::new(policy, EgressOptions::new(Script::default())).err();
     assert!(matches!(error, Some(EgressError::MissingSecret { .. })), "{error:?}");
 }

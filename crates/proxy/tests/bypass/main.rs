@@ -4,13 +4,17 @@
 
 mod attack;
 mod corpus;
+mod greeting;
 mod hello;
 mod host;
 mod injection;
 mod limits;
 mod names;
+mod odd;
 mod passage;
 mod rebinding;
 mod resolver;
+mod reuse;
+mod secrecy;
 mod shape;
 mod world;

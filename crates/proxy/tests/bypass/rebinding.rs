@@ -9,10 +9,10 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::world::{ALLOWED, Host, Script, policy, proxy, read_answer};
 
-/// Asks for a URL on a new connection.
+/// Asks for a URL on a new connection, and for one to the host as well: what has a body is not sent on one that is there.
 async fn get(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET http://{host}{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let request = format!("GET http://{host}{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\n\r\nx");
     stream.write_all(request.as_bytes()).await.unwrap();
     read_answer(&mut stream).await
 }

@@ -14,7 +14,8 @@ use crate::world::{ALLOWED, Host, policy, proxy, read_answer};
 
 async fn get(proxy: SocketAddr, host: &str) -> String {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
-    let request = format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    // With a body, so that each is sent on a connection of its own.
+    let request = format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\n\r\nx");
     stream.write_all(request.as_bytes()).await.unwrap();
     read_answer(&mut stream).await
 }

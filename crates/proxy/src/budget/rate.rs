@@ -1,0 +1,66 @@
+//! So many a second, and some saved up.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A token bucket. Whoever comes when it is empty is told how long to wait, in the order of coming.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    per_second: f64,
+    most: f64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Less than nothing when some are waiting already.
+    saved: f64,
+    at: Instant,
+}
+
+impl Rate {
+    pub(crate) fn new(per_second: u32, most: u32) -> Self {
+        let (per_second, most) = (f64::from(per_second.max(1)), f64::from(most.max(1)));
+        Self { per_second, most, state: Mutex::new(State { saved: most, at: Instant::now() }) }
+    }
+
+    /// Takes a turn: how long to wait for it. `None`, and nothing is taken, when that is longer than `patience`.
+    pub(crate) fn take(&self, patience: Duration) -> Option<Duration> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        state.saved =
+            (state.saved + now.duration_since(state.at).as_secs_f64() * self.per_second).min(self.most);
+        state.at = now;
+        let short = (1.0 - state.saved).max(0.0);
+        let wait = Duration::from_secs_f64(short / self.per_second);
+        if wait > patience {
+            return None;
+        }
+        state.saved -= 1.0;
+        Some(wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_saved_up_is_there_at_once_and_the_rest_in_turn() {
+        let rate = Rate::new(10, 3);
+        let patience = Duration::from_millis(250);
+        let waits: Vec<_> = (0..6).map(|_| rate.take(patience).map(|wait| wait.as_millis())).collect();
+        assert_eq!(waits, [Some(0), Some(0), Some(0), Some(100), Some(200), None]);
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert_eq!(
+            rate.take(patience),
+            Some(Duration::from_millis(100)),
+            "those who were refused took nothing"
+        );
+        tokio::time::advance(Duration::from_secs(60)).await;
+        let at_once = (0..10).filter(|_| rate.take(patience) == Some(Duration::ZERO)).count();
+        assert_eq!(at_once, 3, "no more is saved than the most");
+    }
+}

@@ -1,0 +1,65 @@
+//! What the connections of one cell have in common.
+
+use std::sync::Arc;
+
+use belljar_core::policy::{Denial, Rule, Target, decide};
+
+use crate::audit::{Asked, Audit, OnDenial, Record};
+use crate::budget::{Bytes, Descriptors, Labour, Rate, Share};
+use crate::egress::Shared;
+use crate::upstream::Pool;
+
+/// Connections that a cell can always have, whatever others hold, with the host's end of each.
+const FLOOR: usize = 4 * PER_CONNECTION;
+
+/// Descriptors of one connection: the guest's end and the host's.
+pub(crate) const PER_CONNECTION: usize = 2;
+
+/// One cell, or one use of it. Nothing in here is shared with another.
+pub(crate) struct Cell {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) bytes: Arc<Bytes>,
+    pub(crate) dials: Rate,
+    pub(crate) labour: Arc<Labour>,
+    pub(crate) descriptors: Share,
+    /// Connections to hosts that wait for another request of this cell's.
+    pub(crate) pool: Pool,
+}
+
+impl Cell {
+    pub(crate) fn new(shared: Arc<Shared>, on_denial: Option<OnDenial>) -> Self {
+        let limits = &shared.limits;
+        Self {
+            audit: Arc::new(Audit::new(limits.decisions, on_denial)),
+            bytes: Arc::new(Bytes::new(limits.bytes_per_run)),
+            dials: Rate::new(limits.dials_per_second, limits.saved_dials),
+            labour: Arc::new(Labour::new(limits.processor_cores, limits.saved_processor_time)),
+            descriptors: Descriptors::of_this_process().share(FLOOR),
+            pool: Pool::default(),
+            shared,
+        }
+    }
+
+    /// Whether a host may be reached; a refusal is on record.
+    pub(crate) fn decide(&self, host: &str, port: u16) -> Result<Target, Denial> {
+        let decided = match decide(&self.shared.policy, host, port) {
+            Ok(_) if self.bytes.is_spent() => Err(Denial::new(host, port, Rule::Limit("bytes of this run"))),
+            decided => decided,
+        };
+        decided.inspect_err(|denial| self.audit.deny(denial))
+    }
+
+    /// A refusal that was not for [`decide`] to make, now on record.
+    pub(crate) fn denied(&self, host: &str, port: u16, rule: Rule) -> Denial {
+        let denial = Denial::new(host, port, rule);
+        self.audit.deny(&denial);
+        denial
+    }
+
+    /// The record of a target that is allowed.
+    pub(crate) fn open(&self, target: &Target) -> Arc<Record> {
+        let entry = Some(target.entry.to_ascii_lowercase());
+        Arc::new(self.audit.open(Asked { host: target.host.to_string(), port: target.port, entry }))
+    }
+}
