@@ -194,7 +194,13 @@ impl DockerCell {
     }
 
     async fn wait_for_reset(&mut self) -> Result<Counted, String> {
-        self.saying.say(message::RESET).await.map_err(|error| error.to_string())?;
+        // First, so that what the last guest asked for ends no later than the guest.
+        let token = match &mut self.way_out {
+            Some(way_out) => way_out.end_use().await.map_err(|error| error.to_string())?,
+            None => None,
+        };
+        let reset = message::reset(token.as_deref());
+        self.saying.say(reset.as_bytes()).await.map_err(|error| error.to_string())?;
         loop {
             match self.message().await.map_err(|deaf| deaf.to_string())? {
                 Message::ResetDone(counted) => return Ok(counted),
@@ -293,9 +299,6 @@ impl Cell for DockerCell {
                     self.before = self.now;
                     self.scratch_is_full = false;
                     self.uses_left -= 1;
-                    // Whatever the last use left unasked for.
-                    drop(self.take_decisions().await);
-                    drop(self.take_denials());
                     return true;
                 }
                 Ok(Err(reason)) => reason,

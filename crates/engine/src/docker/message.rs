@@ -191,13 +191,15 @@ pub(super) fn way_out(token: &str, authority: Option<&str>) -> String {
     format!("{line}\n")
 }
 
-/// What the supervisor must know to bring its listener to the proxy.
+/// What the supervisor must know to bring its listener to the proxy: the name of its door is all it needs to be let in.
 pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
-    serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/proxy.sock"), "token": token })
+    serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/{token}") })
 }
 
-/// Asks for a guest as good as new.
-pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";
+/// Asks for a guest as good as new, with another listener for the proxy.
+pub(super) fn reset(token: Option<&str>) -> String {
+    format!("{}\n", serde_json::json!({ "type": "reset", "way_out": token.map(way_out_settings) }))
+}
 
 #[cfg(test)]
 mod tests {

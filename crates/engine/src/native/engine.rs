@@ -115,7 +115,7 @@ impl NativeEngine {
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
         let mut guest =
             root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
-        let egress = way_out::prepare(&config.network_policy, &self.options).map_err(EngineError::Egress)?;
+        let egress = way_out::prepare(config, &self.options).map_err(EngineError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
         }

@@ -4,16 +4,18 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use belljar_core::{Decision, NetworkPolicy};
+use belljar_core::Decision;
+use belljar_core::config::SandboxConfig;
 use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
 
 use super::NativeOptions;
 
 /// A policy made ready; `None` for one that lets nobody out.
 pub(super) fn prepare(
-    policy: &NetworkPolicy,
+    config: &SandboxConfig,
     options: &NativeOptions,
 ) -> Result<Option<Egress>, EgressError> {
+    let policy = &config.network_policy;
     if policy.is_isolated() {
         return Ok(None);
     }
@@ -21,6 +23,8 @@ pub(super) fn prepare(
         Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
         None => EgressOptions::from_system()?,
     };
+    // As much as the cell itself: who may use half a processor shall not have another do its work.
+    proxy.limits.processor_cores = config.resource_limits.cpu_quota;
     proxy.roots = options.roots.clone().map(Into::into);
     // Only those it is to set: the proxy need not know the others.
     proxy.secrets = options

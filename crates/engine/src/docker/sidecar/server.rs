@@ -1,33 +1,23 @@
 //! The proxy's own side: what our executable does in the container that has a network.
 //!
-//! It knows one policy. Cells come to its socket with a token that was announced on stdin and a listener that they made on their own loopback;
-//! from then on it accepts there, and nobody else can.
+//! It knows one policy. A cell that was announced on stdin comes to its [`Door`] with a listener that it made on its own
+//! loopback; from then on the proxy accepts there, and nobody else can. The same cell is announced anew for each use: what
+//! the last use left is ended first, so that nothing of it is sent, decided or told any more.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, BufRead, IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, TcpListener};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use belljar_core::{Decision, Secret};
 use belljar_proxy::{
     CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving, Roots, SystemResolver,
 };
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use tokio::sync::Semaphore;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::AbortHandle;
 
+use super::door::{self, Door};
 use super::words::{Order, Report, line};
-use crate::docker::container::WAY_OUT;
-
-/// How long somebody who has connected may take to say who they are: guests can connect too.
-const INTRODUCE_WITHIN: Duration = Duration::from_secs(5);
-/// How many may be at it at once.
-const INTRODUCING: usize = 64;
 
 /// Serves until stdin ends, which it does with whoever started us.
 #[expect(clippy::exit, reason = "it runs in place of main")]
@@ -44,24 +34,8 @@ fn serve() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut orders = io::stdin().lock().lines();
     let first = orders.next().ok_or_else(|| io::Error::other("nobody said what to do"))??;
-    let Order::Start { policy, secrets, known_hosts, roots_pem } = serde_json::from_str(&first)? else {
-        return Err(io::Error::other("the first order must be to start"));
-    };
-    let mut options = EgressOptions::new(Known { hosts: known_hosts, others: SystemResolver::new().ok() });
-    options.secrets = secrets.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-    options.roots =
-        roots_pem.as_deref().map(Roots::from_pem).transpose().map_err(io::Error::other)?.map(Into::into);
-    let _inside = runtime.enter();
-    let egress = Egress::new(policy, options).map_err(io::Error::other)?;
-    let proxy = Arc::new(Proxy { egress, state: Mutex::default() });
-    let socket = Path::new(WAY_OUT).join("proxy.sock");
-    // Left by one that was killed.
-    let _ = std::fs::remove_file(&socket);
-    let listener = UnixListener::bind(&socket)?;
-    std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o666))?;
-    listener.set_nonblocking(true)?;
-    let listener = tokio::net::UnixListener::from_std(listener)?;
-    runtime.spawn(admit(Arc::clone(&proxy), listener));
+    let proxy = Arc::new(Proxy::new(serde_json::from_str(&first)?, &runtime)?);
+    door::close_the_directory()?;
     tell(&Report::Ready { authority: proxy.egress.ca_pem() });
     for order in orders {
         proxy.obey(serde_json::from_str(&order?)?);
@@ -77,102 +51,105 @@ fn tell(report: &Report) {
 
 struct Proxy {
     egress: Egress,
-    state: Mutex<State>,
+    handle: Handle,
+    cells: Mutex<HashMap<u64, Member>>,
 }
 
-#[derive(Default)]
-struct State {
-    expected: HashMap<String, u64>,
-    cells: HashMap<u64, CellEgress>,
+/// A cell as far as it has come.
+enum Member {
+    /// It was announced, as the one that is answered by this number; this waits for it.
+    Expected(u64, AbortHandle),
+    Served(CellEgress),
 }
 
 impl Proxy {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(first: Order, runtime: &Runtime) -> io::Result<Self> {
+        let Order::Start { policy, secrets, known_hosts, roots_pem, processor_cores } = first else {
+            return Err(io::Error::other("the first order must be to start"));
+        };
+        let _inside = runtime.enter();
+        let others = SystemResolver::new().ok();
+        let mut options = EgressOptions::new(Known { hosts: known_hosts, others });
+        options.limits.processor_cores = processor_cores;
+        options.secrets = secrets.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+        let roots = roots_pem.as_deref().map(Roots::from_pem).transpose();
+        options.roots = roots.map_err(io::Error::other)?.map(Into::into);
+        let egress = Egress::new(policy, options).map_err(io::Error::other)?;
+        Ok(Self { egress, handle: runtime.handle().clone(), cells: Mutex::default() })
     }
 
-    fn obey(&self, order: Order) {
-        let mut state = self.lock();
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Member>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn obey(self: &Arc<Self>, order: Order) {
+        let mut cells = self.lock();
         match order {
             Order::Start { .. } => {}
             Order::Expect { cell, token, answer } => {
-                state.expected.insert(token, cell);
-                tell(&Report::Expected { answer });
+                let before = cells.remove(&cell);
+                let expecting = Arc::clone(self).expect(Expected { cell, token, answer }, before);
+                let expecting = self.handle.spawn(expecting);
+                cells.insert(cell, Member::Expected(answer, expecting.abort_handle()));
             }
             Order::Tell { cell, answer } => {
-                let decisions = state.cells.get(&cell).map_or_else(Vec::new, |egress| {
-                    let decisions = egress.take_decisions();
-                    egress.begin_run();
-                    decisions
-                });
+                let decisions = match cells.get(&cell) {
+                    Some(Member::Served(egress)) => {
+                        let decisions = egress.take_decisions();
+                        egress.begin_run();
+                        decisions
+                    }
+                    _ => Vec::new(),
+                };
                 tell(&Report::Decisions { answer, decisions });
             }
             Order::Forget { cell } => {
-                state.expected.retain(|_, expected| *expected != cell);
-                drop(state.cells.remove(&cell));
+                if let Some(Member::Expected(_, expecting)) = cells.remove(&cell) {
+                    expecting.abort();
+                }
             }
         }
     }
 
-    /// Lets a cell in that knows a token, which is then worth nothing any more.
-    fn introduce(&self, token: &str, listener: TcpListener) -> Result<(), String> {
-        let mut state = self.lock();
-        let cell = state.expected.remove(token).ok_or("nobody is expected by that token")?;
+    /// Ends what the cell's last use left, opens the door, and serves the cell when it has come.
+    async fn expect(self: Arc<Self>, expected: Expected, before: Option<Member>) {
+        let Expected { cell, token, answer } = expected;
+        match before {
+            Some(Member::Served(egress)) => egress.close().await,
+            Some(Member::Expected(_, expecting)) => expecting.abort(),
+            None => {}
+        }
+        let door = match Door::open(&token) {
+            Ok(door) => door,
+            Err(error) => return tell(&Report::Failed { reason: format!("no door for a cell: {error}") }),
+        };
+        // After everything that the last use had to say.
+        tell(&Report::Expected { answer });
+        let met = door.meet(|listener| self.introduce(cell, answer, listener)).await;
+        if let Err(error) = met {
+            tracing::debug!(%error, "a cell did not come");
+        }
+    }
+
+    fn introduce(&self, cell: u64, announced: u64, listener: TcpListener) -> Result<(), String> {
         let on_denial = move |decision: &Decision| tell(&Report::Denial { cell, decision: decision.clone() });
+        let mut cells = self.lock();
+        // It may have been forgotten meanwhile, or announced again.
+        let member = cells.get_mut(&cell);
+        let is_this_one =
+            |member: &&mut Member| matches!(member, Member::Expected(number, _) if *number == announced);
+        let member = member.filter(is_this_one).ok_or("nobody expects this cell any more")?;
         let egress = self.egress.serve_telling(listener, on_denial).map_err(|error| error.to_string())?;
-        state.cells.insert(cell, egress);
+        *member = Member::Served(egress);
         Ok(())
     }
 }
 
-async fn admit(proxy: Arc<Proxy>, listener: tokio::net::UnixListener) {
-    let places = Arc::new(Semaphore::new(INTRODUCING));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let proxy = Arc::clone(&proxy);
-        let handle = tokio::runtime::Handle::current();
-        tokio::task::spawn_blocking(move || {
-            let _inside = handle.enter();
-            let _place = place;
-            if let Ok(stream) = stream.into_std() {
-                let _ = meet(&proxy, stream);
-            }
-        });
-    }
-}
-
-fn meet(proxy: &Proxy, mut stream: UnixStream) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(INTRODUCE_WITHIN))?;
-    stream.set_write_timeout(Some(INTRODUCE_WITHIN))?;
-    let (words, listener) = receive(&stream)?;
-    let answer = match (words.strip_suffix(b"\n").map(std::str::from_utf8), listener) {
-        (Some(Ok(token)), Some(listener)) => match proxy.introduce(token, TcpListener::from(listener)) {
-            Ok(()) => "ok\n".to_owned(),
-            Err(reason) => format!("{reason}\n"),
-        },
-        _ => "say a token and hand over a listener\n".to_owned(),
-    };
-    stream.write_all(answer.as_bytes())
-}
-
-/// One message and the descriptor that came with it.
-fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let mut words = [0u8; 256];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received =
-        recvmsg(stream, &mut [IoSliceMut::new(&mut words)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let mut listener = None;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
-            listener = descriptors.next();
-        }
-    }
-    Ok((words[..received.bytes].to_vec(), listener))
+/// A cell that was announced.
+struct Expected {
+    cell: u64,
+    token: String,
+    answer: u64,
 }
 
 /// Names that are known without asking, and a resolver for the others.

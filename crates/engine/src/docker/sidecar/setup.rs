@@ -31,6 +31,7 @@ pub(super) struct Setup {
     secrets: BTreeMap<String, String>,
     known_hosts: BTreeMap<String, std::net::IpAddr>,
     roots_pem: Option<String>,
+    processor_cores: f64,
 }
 
 impl Setup {
@@ -56,6 +57,8 @@ impl Setup {
             policy,
             known_hosts: options.known_hosts.clone(),
             roots_pem: options.roots_pem.clone().or_else(host_roots),
+            // As much for each cell as it has itself: who may use half a processor shall not have another do its work.
+            processor_cores: config.resource_limits.cpu_quota,
         }
     }
 
@@ -65,6 +68,7 @@ impl Setup {
             secrets: self.secrets.clone(),
             known_hosts: self.known_hosts.clone(),
             roots_pem: self.roots_pem.clone(),
+            processor_cores: self.processor_cores,
         }
     }
 

@@ -16,8 +16,11 @@ pub(super) enum Order {
         secrets: BTreeMap<String, String>,
         known_hosts: BTreeMap<String, IpAddr>,
         roots_pem: Option<String>,
+        /// How much of the processor may be used for each cell.
+        processor_cores: f64,
     },
-    /// A cell will bring its listener and this token, once. Answered, because the cell must not come first.
+    /// A cell will bring its listener to the door of this name, once. Answered when the door is there and whatever an earlier use
+    /// of the cell has left is at its end.
     Expect { cell: u64, token: String, answer: u64 },
     /// What the cell asked for since the last time; its next run then has its own number of bytes.
     Tell { cell: u64, answer: u64 },

@@ -173,7 +173,7 @@ class Supervisor:
                 self._meter.begin()
                 self._next_look = time.monotonic() + CLOSEST_LOOK
             elif kind == "reset":
-                self._reset()
+                self._reset(message["way_out"])
             elif kind == "way_out":
                 # The proxy is another one than at the start. Without it nobody is let out, which is not for us to judge.
                 try:
@@ -214,7 +214,7 @@ class Supervisor:
         if poll.poll(5):
             os.read(self._bell, 4096)
 
-    def _reset(self):
+    def _reset(self, settings):
         try:
             kill_all()
             if self._guest is not None:
@@ -229,6 +229,9 @@ class Supervisor:
                 way_out.trust(self._authority)
             self._kernel.forget_objects()
             self._kernel.check_network()
+            if settings:
+                # Now that nobody is left who could connect to it.
+                way_out.open_way_out(settings)
             self._take(guest)
         except Exception as error:
             if os.getpid() != OWN:

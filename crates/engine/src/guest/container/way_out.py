@@ -8,12 +8,15 @@ TRUST = "/run/belljar"
 
 
 def open_way_out(settings):
-    """Makes a listener on this container's loopback and gives it to the proxy, which alone can accept on it from then on."""
+    """Makes a listener on this container's loopback and gives it to the proxy, which alone can accept on it from then on.
+
+    Each use has a listener of its own: connections that an earlier guest has left are those of a socket that is closed.
+    """
     with socket.create_server(("127.0.0.1", settings["port"]), backlog=128) as listener:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
             proxy.settimeout(20)
             proxy.connect(settings["socket"])
-            socket.send_fds(proxy, [settings["token"].encode() + b"\n"], [listener.fileno()])
+            socket.send_fds(proxy, [b"\n"], [listener.fileno()])
             answer = proxy.recv(256)
             if answer != b"ok\n":
                 raise ConnectionError(f"the proxy did not take the listener: {answer.decode('utf-8', 'replace').strip()}")
