@@ -175,7 +175,7 @@ impl ScriptExecutor {
             ..self.facts(ending, since(used_before, used_by_now))
         };
         let cell_is_alive = matches!(ending, Ending::Finished);
-        listening.tell_denials(cell).await;
+        listening.tell_last_denials(cell, &facts.network).await;
         for event in listening.transcript.rest() {
             if let Some(taken) = listening.sink.on_event(event) {
                 taken.await;

@@ -29,6 +29,7 @@ mod executor;
 mod law;
 mod listening;
 mod mask;
+mod network;
 mod runtime;
 mod sandbox;
 mod session;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use belljar_core::Event;
 use belljar_core::wire::{GuestFrame, Lines};
+use belljar_core::{Decision, Event};
 use belljar_engine::{Burst, Cell, Output};
 
 use crate::EventSink;
@@ -146,6 +146,14 @@ impl Listening<'_> {
             if let Some(event) = self.transcript.denied(&decision) {
                 self.tell(cell, event).await;
             }
+        }
+    }
+
+    /// Hands on what the proxy has refused and not told, once the run is over.
+    pub(crate) async fn tell_last_denials(&mut self, cell: &mut dyn Cell, network: &[Decision]) {
+        self.tell_denials(cell).await;
+        if let Some(event) = self.transcript.denied_too(network) {
+            self.tell(cell, event).await;
         }
     }
 

@@ -12,6 +12,7 @@ use belljar_core::{
 use belljar_engine::{Autopsy, CellUsage, End};
 
 use crate::mask::{Mask, MaskedStream};
+use crate::network::Refusals;
 use crate::text::Decoder;
 
 /// Everything the guest has said that counts.
@@ -27,6 +28,7 @@ pub(crate) struct Transcript {
     is_done: bool,
     intermediates: Vec<Intermediate>,
     logs: Vec<LogLine>,
+    refusals: Refusals,
     stdout: Captured,
     stderr: Captured,
 }
@@ -103,6 +105,7 @@ impl Transcript {
             is_done: false,
             intermediates: Vec::new(),
             logs: Vec::new(),
+            refusals: Refusals::default(),
         }
     }
 
@@ -176,7 +179,13 @@ impl Transcript {
     pub(crate) fn denied(&mut self, decision: &Decision) -> Option<Event> {
         let NetworkVerdict::Denied { rule } = &decision.verdict else { return None };
         let target = self.mask.text(format!("{}:{}", decision.host, decision.port).into()).into_owned();
+        self.refusals.note();
         Some(self.event(EventKind::Denied { target, rule: rule.clone() }))
+    }
+
+    /// One refusal in place of all that were not told, once nothing more will come.
+    pub(crate) fn denied_too(&mut self, network: &[Decision]) -> Option<Event> {
+        self.refusals.last_event(network).map(|kind| self.event(kind))
     }
 
     /// Takes in what was printed.
@@ -222,7 +231,7 @@ impl Transcript {
             stderr: self.stderr.text,
             error,
             traceback,
-            warnings: facts.warnings.to_vec(),
+            warnings: [facts.warnings, &self.refusals.warnings(&facts.network)].concat(),
             network,
             output_bytes: self.output_bytes,
             usage: Usage {

@@ -120,28 +120,51 @@ async fn two_configs_have_two_proxies_and_their_lists_never_mix() {
 }
 
 #[tokio::test]
-async fn a_guest_cannot_introduce_itself_to_the_proxy() {
+async fn a_guest_finds_no_door_to_the_proxy() {
     let port = server("one");
     let Some(runtime) = runtime_with(options()) else { return };
     let sandbox = sandbox(&runtime, allowing("intruder", "one.test", port)).await;
-    let script = "import socket
-def introduce(words, listener):
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(20)
-        s.connect('/run/belljar-way-out/proxy.sock')
-        socket.send_fds(s, [words], [listener.fileno()])
-        return s.recv(100).decode()
-mine = socket.create_server(('127.0.0.1', 0))
-answers = [introduce(words, mine) for words in (b'\\n', b'0' * 32 + b'\\n', b'ok\\n', b'x' * 300)]
-try: os.unlink('/run/belljar-way-out/proxy.sock'); answers.append('unlinked')
-except OSError as error: answers.append(error.errno in (13, 30))
-emit_result(answers)";
-    let nobody = "nobody is expected by that token\n";
-    assert_eq!(
-        answer(&sandbox, script).await,
-        json!([nobody, nobody, nobody, "say a token and hand over a listener\n", true])
-    );
+    // It cannot list the directory, make something in it, or find the name of a door in what it is a copy of that still opens one.
+    let script = "import gc, socket
+def attempt(work):
+    try: work(); return 'done'
+    except OSError as error: return error.errno
+home = '/run/belljar-way-out'
+def connect(name):
+    with socket.socket(socket.AF_UNIX) as s: s.connect(name)
+names = {name for value in gc.get_objects() if isinstance(value, dict) for name in value.values() if isinstance(name, str) and name.startswith(home)}
+emit_result([attempt(lambda: os.listdir(home)), attempt(lambda: open(home + '/x', 'w')), [attempt(lambda: connect(name)) for name in names], attempt(lambda: connect(home + '/proxy.sock'))])";
+    for _ in 0..2 {
+        let said = answer(&sandbox, script).await;
+        assert_eq!(said[0], 13, "{said}");
+        assert!([13, 30].contains(&said[1].as_i64().unwrap()), "{said}");
+        assert!(said[2].as_array().unwrap().iter().all(|attempt| attempt != "done"), "{said}");
+        assert_eq!(said[3], 2, "{said}");
+    }
     assert_eq!(answer(&sandbox, &ask("one.test", port)).await, "one");
+}
+
+#[tokio::test]
+async fn guests_that_knock_everywhere_do_not_keep_another_container_waiting() {
+    let port = server("one");
+    let Some(runtime) = runtime_with(options()) else { return };
+    let config = allowing("knocking", "one.test", port);
+    let first = sandbox(&runtime, config).await;
+    let mut session = first.session().await.unwrap();
+    // Silent connections to whatever socket there is, kept open.
+    let script = "import socket
+kept = []
+for name in (os.listdir('/run/belljar-way-out') if os.access('/run/belljar-way-out', os.R_OK) else ['proxy.sock']):
+    for _ in range(500):
+        s = socket.socket(socket.AF_UNIX); s.setblocking(False)
+        try: s.connect('/run/belljar-way-out/' + name); kept.append(s)
+        except OSError: break
+emit_result(len(kept))";
+    assert_eq!(session.step(script).await.unwrap().final_data.unwrap().as_str(), "0");
+    // The session holds its container, so this is another one, and has to be introduced.
+    let began = std::time::Instant::now();
+    assert_eq!(answer(&first, &ask("one.test", port)).await, "one");
+    assert!(began.elapsed().as_secs() < 15, "after {:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "../common/engine.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
 mod engine;
 #[path = "../it/support.rs"]
 #[expect(dead_code, reason = "shared with the other suites, which use more of it")]
@@ -19,11 +18,21 @@ mod corpus;
 mod hello;
 #[path = "../../../proxy/tests/bypass/host.rs"]
 mod host;
+#[path = "../../../proxy/tests/bypass/odd.rs"]
+mod odd;
 #[path = "../../../proxy/tests/bypass/shape.rs"]
 mod shape;
 
+mod abandoned;
+mod audit;
 mod bypass;
 mod clients;
+mod credentials;
+mod hostile;
+mod planted;
+mod ports;
 mod refusals;
+mod smuggling;
+mod tenants;
 mod termination;
 mod world;

@@ -17,10 +17,11 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::engine::build_with;
+use crate::odd::Odd;
 use crate::support::{HANG, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
-const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
+pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
 
 /// Names that tests use here.
 const KNOWN: [&str; 3] = ["api.test", "other.test", "evil.test"];
@@ -42,6 +43,8 @@ pub(crate) struct World {
     pub(crate) runtime: Runtime,
     pub(crate) http: u16,
     pub(crate) https: u16,
+    /// A host that misbehaves, by the same names.
+    pub(crate) odd: Odd,
     certificates: tempfile::TempDir,
     keys: Keys,
 }
@@ -103,7 +106,7 @@ impl World {
                 });
             }
         });
-        Some(Self { runtime, http, https, certificates, keys })
+        Some(Self { runtime, http, https, odd: Odd::start(HOME).await, certificates, keys })
     }
 
     /// A sandbox that may talk to one host, on both ports.
@@ -156,8 +159,8 @@ impl World {
         self.runtime.sandbox(self.config(host, inject)).await.unwrap()
     }
 
-    fn config(&self, host: &str, inject: Vec<Injection>) -> SandboxConfig {
-        let ports = vec![self.http, self.https];
+    pub(crate) fn config(&self, host: &str, inject: Vec<Injection>) -> SandboxConfig {
+        let ports = vec![self.http, self.https, self.odd.port, self.odd.silent];
         let hosts = [host.to_owned(), HOME.to_string()];
         let network_policy = NetworkPolicy {
             allowed_ports: hosts.iter().map(|host| (host.clone(), ports.clone())).collect::<BTreeMap<_, _>>(),
@@ -174,13 +177,56 @@ impl World {
         SandboxConfig { name: host.replace('.', "-"), network_policy, resources, ..config() }
     }
 
-    /// Runs a script that knows the ports.
+    /// A script that knows the ports, and how to speak to the proxy in its own words.
+    pub(crate) fn script(&self, script: &str) -> String {
+        let ports = [self.http, self.https, self.odd.port, self.odd.silent];
+        format!("HTTP, HTTPS, ODD, SILENT = {ports:?}\nCA = '/data/certificates/ca.pem'\n{DRIVER}\n{script}")
+    }
+
+    /// Runs such a script.
     pub(crate) async fn run(&self, sandbox: &Sandbox, script: &str) -> ExecutionResult {
-        let (http, https) = (self.http, self.https);
-        let script = format!("HTTP, HTTPS, CA = {http}, {https}, '/data/certificates/ca.pem'\n{script}");
+        let script = self.script(script);
         tokio::time::timeout(HANG, sandbox.run(script)).await.expect("the run hangs").unwrap()
     }
 }
+
+/// What scripts here begin with: `proxy()` is a connection to it, `ask()` sends bytes on one and reads to the end, `get()` asks
+/// for a path of an odd host, `tunnel()` is one that was granted, `hello()` is a ClientHello that names a server.
+const DRIVER: &str = r"
+import socket, struct
+def proxy(): return socket.create_connection(('127.0.0.1', 3128))
+def read_all(s):
+    seen = b''
+    try:
+        while piece := s.recv(65536): seen += piece
+    except OSError: pass
+    return seen
+def ask(message):
+    with proxy() as s:
+        s.sendall(message)
+        return read_all(s)
+def request(path, host='api.test', port=None, more='Connection: close\r\n'):
+    at = f'{host}:{port or ODD}'
+    return f'GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n{more}\r\n'.encode()
+def get(path): return ask(request(path))
+def tunnel(host='api.test', port=None):
+    s, at, head = proxy(), f'{host}:{port or ODD}', b''
+    s.sendall(f'CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n'.encode())
+    while not head.endswith(b'\r\n\r\n'):
+        byte = s.recv(1)
+        if not byte: raise OSError(head)
+        head += byte
+    if not head.startswith(b'HTTP/1.1 200 '): raise OSError(head)
+    return s
+def hello(name=b'api.test', size=16000):
+    entry = b'\0' + struct.pack('>H', len(name)) + name
+    names = struct.pack('>HHH', 0, len(entry) + 2, len(entry)) + entry
+    versions = b'\0\x2b\0\x03\x02\x03\x04'
+    body = b'\x03\x03' + b'7' * 32 + b'\0\0\x02\x13\x01\x01\0' + struct.pack('>H', len(names + versions)) + names + versions
+    message = b'\x01\0' + struct.pack('>H', len(body)) + body
+    parts = [message[at:at + size] for at in range(0, len(message), size)]
+    return b''.join(b'\x16\x03\x01' + struct.pack('>H', len(part)) + part for part in parts)
+";
 
 /// What the hosts of a world say who they are with.
 fn certificate() -> CertifiedKey<KeyPair> {
@@ -190,7 +236,7 @@ fn certificate() -> CertifiedKey<KeyPair> {
 /// The secret in `X-Key`, for one host.
 fn credential(host: &str, terminate_tls: bool) -> Vec<Injection> {
     let [header, secret, prefix] = ["X-Key", "KEY", "Token "].map(String::from);
-    vec![Injection { host: host.to_owned(), header, secret, prefix, terminate_tls }]
+    vec![Injection { host: host.to_owned(), ports: Vec::new(), header, secret, prefix, terminate_tls }]
 }
 
 async fn listener() -> TcpListener {
@@ -225,6 +271,7 @@ fn header<'a>(head: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
 
 fn answer(head: &str) -> (&'static str, Vec<u8>) {
     match head.split(' ').nth(1).unwrap_or_default() {
+        "/all" => ("text/plain", head.to_ascii_lowercase().into()),
         "/echo" => ("text/plain", header(head, "x-key").next().unwrap_or_default().into()),
         "/simple/tiny/" => {
             ("text/html", b"<a href=\"/tiny-1.0-py3-none-any.whl\">tiny-1.0-py3-none-any.whl</a>".to_vec())
