@@ -44,8 +44,8 @@ impl CellEgress {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(EgressError::Listener)?;
         let cell = Arc::new(Cell::new(shared, on_denial));
         let (closing, closed) = oneshot::channel();
-        let accepting = Paced::new(cell.labour.clone(), accept(cell.clone(), listener, closed));
-        Ok(Self { cell, accepting: tokio::spawn(accepting), closing: Some(closing) })
+        let accepting = tokio::spawn(accept(cell.clone(), listener, closed));
+        Ok(Self { cell, accepting, closing: Some(closing) })
     }
 
     /// What was asked for since the last call, in order; connections that are still open are in it as they stand.
@@ -92,8 +92,10 @@ async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: 
     let turns = Arc::new(Semaphore::new(cell.shared.limits.connections.max(1)));
     let mut connections = JoinSet::new();
     {
-        let mut coming = pin!(next(&cell, &turns, &listener));
-        let mut idle_hosts = pin!(cell.pool.watch());
+        // What it does is paced, but not its end: nobody waits for a cell to pay its debts.
+        let at_its_expense = || cell.labour.clone();
+        let mut coming = pin!(Paced::new(at_its_expense(), next(&cell, &turns, &listener)));
+        let mut idle_hosts = pin!(Paced::new(at_its_expense(), cell.pool.watch()));
         loop {
             tokio::select! {
                 biased;
@@ -101,8 +103,8 @@ async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: 
                 Some(_) = connections.join_next() => {}
                 () = &mut idle_hosts => {}
                 (stream, place) = &mut coming => {
-                    connections.spawn(Paced::new(cell.labour.clone(), serve(cell.clone(), stream, place)));
-                    coming.set(next(&cell, &turns, &listener));
+                    connections.spawn(Paced::new(at_its_expense(), serve(cell.clone(), stream, place)));
+                    coming.set(Paced::new(at_its_expense(), next(&cell, &turns, &listener)));
                 }
             }
         }

@@ -10,6 +10,7 @@
 //! | `tunnel` | CONNECT to the allowed host, then these bytes |
 //! | `socks-tunnel` | the same by SOCKS5 |
 //! | `tls` | CONNECT to the allowed host, then a ClientHello with these extensions: `sni=…`, `ech`, `esni`, `records=n` |
+//! | `vault` | CONNECT to a host whose TLS is opened, then these bytes |
 //! | `second` | an allowed request first, then these bytes on the same connection |
 //! | `leads` | CONNECT to an allowed name that leads to these addresses |
 //!

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use belljar_core::NetworkPolicy;
+use belljar_core::config::Injection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -87,4 +88,16 @@ pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
         plain_hosts: vec!["plain.test".into()],
         ..NetworkPolicy::default()
     }
+}
+
+/// The same with two hosts more that get a credential: `vault.test` by TLS alone, `keyed.test` in clear text. The secret is `KEY`.
+pub(crate) fn policy_with_credentials(ports: &[u16]) -> NetworkPolicy {
+    let mut policy = policy(ports);
+    for (name, terminate_tls) in [("vault.test", true), ("keyed.test", false)] {
+        policy.allowed_hosts.push(name.to_owned());
+        policy.allowed_ports.insert(name.to_owned(), ports.to_vec());
+        let [host, header, secret, prefix] = [name, "X-Key", "KEY", ""].map(String::from);
+        policy.inject.push(Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls });
+    }
+    policy
 }

@@ -97,6 +97,10 @@ async fn what_may_not_be_sent_twice_is_sent_on_a_connection_of_its_own() {
         assert!(answer.ends_with("hello"), "{answer}");
     }
     assert_eq!(odd.accepted(), 4);
+    assert_eq!(
+        odd.heard(),
+        ["POST /a", "PUT /b", "DELETE /c", "PATCH /d"].map(|line| format!("{line} HTTP/1.1"))
+    );
     assert!(get(address, &odd, "/hello").await.ends_with("hello"));
     assert_eq!(odd.accepted(), 4, "what they leave behind is good for one that may");
 }
@@ -160,4 +164,21 @@ async fn closing_a_cell_ends_all_of_it_before_it_is_over() {
         let _ = timeout(HANG, stream.read_to_end(&mut rest)).await.expect("its end is closed");
     }
     assert_eq!(told.lock().unwrap().len(), told_by_then, "something was decided after the end");
+}
+
+#[tokio::test]
+async fn a_cell_that_has_spent_its_processor_time_ends_at_once_all_the_same() {
+    let odd = Odd::start(ALLOWED).await;
+    let mut limits = Limits::default();
+    // So little that it is in debt for hours after the first request.
+    limits.processor_cores = 0.0;
+    limits.saved_processor_time = Duration::ZERO;
+    let (cell, address) = proxy(policy(&[odd.port]), Script::new(vec![vec![ALLOWED]]), limits);
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"CONNECT evil.test:1 HTTP/1.1\r\n\r\n").await.unwrap();
+        kept.push(stream);
+    }
+    timeout(HANG, cell.close()).await.expect("its debts are waited for");
 }

@@ -21,8 +21,8 @@ pub(crate) enum Opening {
 }
 
 impl Shape {
-    /// What a case describes, with the port of the allowed host.
-    pub(crate) fn of(case: &Case, port: u16) -> Self {
+    /// What a case describes, with the port of the allowed host and the name that leads to a case's addresses.
+    pub(crate) fn of(case: &Case, port: u16, leads: &str) -> Self {
         let sent = bytes(case.sent, port);
         let text = String::from_utf8_lossy(&sent).into_owned();
         let connect = |to: &str| format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").into_bytes();
@@ -32,6 +32,7 @@ impl Shape {
         let good = format!("good.test:{port}");
         let opening = match case.action {
             "tunnel" | "tls" => Some(Opening::Http(connect(&good))),
+            "vault" => Some(Opening::Http(connect(&format!("vault.test:{port}")))),
             "socks-tunnel" => Some(Opening::Socks(name(b"good.test", port))),
             "second" => {
                 let first = format!("GET http://{good}/first HTTP/1.1\r\nHost: {good}\r\n\r\n");
@@ -40,14 +41,14 @@ impl Shape {
             _ => None,
         };
         let message = match case.action {
-            "raw" | "tunnel" | "socks-tunnel" | "second" => sent,
+            "raw" | "tunnel" | "vault" | "socks-tunnel" | "second" => sent,
             "tls" => greeting(&text),
             "get" => {
                 let host = text.split("//").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
                 format!("GET {text} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()
             }
             "connect" => connect(&text),
-            "leads" => connect(&good),
+            "leads" => connect(&format!("{leads}:{port}")),
             "socks" => {
                 let at = sent.iter().rposition(|byte| *byte == b':').unwrap();
                 name(&sent[..at], text.rsplit(':').next().unwrap().parse().unwrap())
@@ -72,7 +73,7 @@ pub(crate) fn refusal(case: &Case, seen: &[u8]) -> Result<(), String> {
         "socks" => seen == [5, 0, 5, 2, 0, 1, 0, 0, 0, 0, 0, 0],
         "socks-raw" => matches!(seen, [5, 0, 5, 1..=255, ..] | [5, 0xff]),
         "tls" => seen == [21, 3, 3, 0, 2, 2, 49],
-        "tunnel" | "socks-tunnel" => seen.is_empty() || seen == [21, 3, 3, 0, 2, 2, 49],
+        "tunnel" | "vault" | "socks-tunnel" => seen.is_empty() || seen == [21, 3, 3, 0, 2, 2, 49],
         other => return Err(format!("unknown action {other}")),
     };
     if told { Ok(()) } else { Err(format!("the guest was told {text:?}")) }

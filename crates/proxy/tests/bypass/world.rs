@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use belljar_core::NetworkPolicy;
+use belljar_core::{NetworkPolicy, Secret};
 use belljar_proxy::{CellEgress, Egress, EgressOptions, Limits, Resolve, ResolveError, Resolving};
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
@@ -99,6 +99,9 @@ pub(crate) fn proxy(
 ) -> (CellEgress, SocketAddr) {
     let mut options = EgressOptions::new(resolver);
     options.limits = limits;
+    options.secrets = [("KEY".to_owned(), Secret::new("hunter2"))].into();
+    // Nobody is believed.
+    options.roots = Some(RootCertStore::empty());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (Egress::new(policy, options).unwrap().serve(listener).unwrap(), address)

@@ -87,6 +87,9 @@ fn serve(hosts: [SocketAddr; 2]) -> io::Result<(CellEgress, SocketAddr)> {
     let mut options = EgressOptions::new(Nobody);
     options.limits.connections = TUNNELS + 8;
     options.limits.bytes_per_run = u64::MAX;
+    // What it costs is measured, not what it is allowed to cost.
+    options.limits.saved_dials = u32::MAX;
+    options.limits.processor_cores = 1024.0;
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let egress = Egress::new(policy, options).map_err(io::Error::other)?;
