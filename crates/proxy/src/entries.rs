@@ -49,7 +49,7 @@ pub fn request_head(input: &[u8]) {
     assert_eq!(again.headers, parsed.headers);
 }
 
-/// A TLS greeting: the first answer that is not "more" is the last.
+/// A TLS greeting: the first answer that is not "more" is the last. The same for whether a host answers in TLS.
 pub fn client_hello(input: &[u8]) {
     let whole = sni::read(input);
     for end in cuts(input.len()) {
@@ -58,6 +58,13 @@ pub fn client_hello(input: &[u8]) {
             (Hello::NotTls | Hello::Malformed, Hello::NotTls | Hello::Malformed) => {}
             (early, whole) => assert_eq!(early, *whole, "an answer after {end} that is another later"),
         }
+    }
+    let answers = sni::is_answer(input);
+    for end in cuts(input.len()) {
+        assert!(sni::is_answer(&input[..end]).is_none_or(|early| Some(early) == answers), "after {end}");
+    }
+    if let Hello::Complete { length, .. } = whole {
+        assert!(length <= input.len() && sni::read(&input[..length]) == whole, "it ends at {length}");
     }
     if let Hello::Complete { server_name: Some(name), .. } = whole {
         assert!(name.len() < input.len().min(MAX_HELLO), "a name of {} bytes", name.len());

@@ -6,15 +6,18 @@
 //!
 //! ```text
 //!  guest ──► listener ─┬─ 'A'..'Z' ─► head ─┬─ CONNECT ───► connect ─┐
-//!            (limits)  │                    └─ http://… ──► forward ─┤ decide ─► resolve ─► vet ─► dial
-//!                      ├─ 5 ──────────► socks ──────────────────────┘                          │
-//!                      └─ else: refused                tunnel: ClientHello (sni) must name the target,
-//!                                                              then two flows: copied, or spliced where much is carried
+//!            (budget)  │                    └─ http://… ──► forward ─┤ decide ─► upstream: resolve, vet, dial
+//!                      ├─ 5 ──────────► socks ──────────────────────┘
+//!                      └─ else: refused                relay:  one request out, its answer back
+//!                                                      tunnel: TLS from both sides, then two flows
+//!                                                      inside: TLS that is opened here, then as forward
 //! ```
 //!
 //! * [`Egress`] is one policy made ready (one per template); [`Egress::serve`] gives one cell its proxy.
 //! * [`CellEgress`] is that proxy: dropping it ends every connection; [`CellEgress::take_decisions`] tells what was asked.
 //! * A refusal is a 403 whose JSON says which rule and what would be allowed, since the reader is often a model.
+//! * What a cell's traffic costs is counted in `budget`, what it asked for in `audit`. Nothing there is another cell's, and
+//!   nothing outlives the [`CellEgress`].
 //!
 //! Requests are read by a small strict parser (`head`), not by hyper's server: the guest is the enemy here, and what a
 //! lenient parser repairs (bare line feeds, two lengths, folded lines) is what request smuggling is made of. Answers come

@@ -42,10 +42,14 @@ impl Record {
         self.audit.settle(&self.progress, NetworkVerdict::Denied { rule: rule.to_string() });
     }
 
-    /// The reason may quote what a host said.
+    /// The reason may quote what a host said, so it is made harmless to print.
     pub(crate) fn fail(&self, reason: &str) {
         const MOST: usize = 300;
-        let reason = reason.chars().take(MOST).collect();
+        let harmless = |part: char| match part {
+            ' '..='~' => vec![part],
+            other => other.escape_default().collect(),
+        };
+        let reason = reason.chars().flat_map(harmless).take(MOST).collect();
         self.audit.settle(&self.progress, NetworkVerdict::Failed { reason });
     }
 
@@ -201,6 +205,18 @@ mod tests {
             () = record.stalled(idle) => {}
         }
         assert_eq!(began.elapsed(), Duration::from_secs(31 + 60));
+    }
+
+    #[test]
+    fn what_a_host_said_is_harmless_to_print() {
+        let audit = Arc::new(Audit::new(2, None));
+        let record = audit.open(Asked { host: "a.com".into(), port: 443, entry: None });
+        record.fail(&format!("certificate for \u{1b}[2J\u{202e}\r\n\"x\"{}", "y".repeat(1000)));
+        let NetworkVerdict::Failed { reason } = audit.take().remove(0).verdict else { panic!() };
+        assert!(
+            reason.starts_with(r#"certificate for \u{1b}[2J\u{202e}\r\n"x"y"#) && reason.len() == 300,
+            "{reason}"
+        );
     }
 
     /// What a subscriber hears of spans: a line when one is made, and one for each time something is added.

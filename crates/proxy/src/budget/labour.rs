@@ -33,7 +33,7 @@ impl Labour {
     /// So many cores, and as much saved up.
     pub(crate) fn new(cores: f64, most: Duration) -> Self {
         let most = most.as_secs_f64();
-        Self { cores: cores.max(0.01), most, state: Mutex::new(State { saved: most, at: Instant::now() }) }
+        Self { cores: cores.max(1e-6), most, state: Mutex::new(State { saved: most, at: Instant::now() }) }
     }
 
     fn charge(&self, spent: Duration) {

@@ -11,6 +11,7 @@ mod injection;
 mod limits;
 mod names;
 mod odd;
+mod pace;
 mod passage;
 mod rebinding;
 mod resolver;
