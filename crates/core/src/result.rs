@@ -28,7 +28,8 @@ pub struct ExecutionResult {
     pub traceback: Option<String>,
     /// Things about the sandbox that the caller should know: a tool that did not load, a preload that failed.
     pub warnings: Vec<String>,
-    /// Every host the script asked for and what came of it, in order; empty where it has no network.
+    /// Whom the script asked for and what came of it: a line for each host, port and outcome, in order; empty where it has no
+    /// network.
     pub network: Vec<Decision>,
     /// Bytes the guest sent: frames, stdout and stderr.
     pub output_bytes: u64,

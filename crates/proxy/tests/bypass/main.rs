@@ -9,6 +9,7 @@ mod hello;
 mod host;
 mod injection;
 mod limits;
+mod mutations;
 mod names;
 mod odd;
 mod pace;

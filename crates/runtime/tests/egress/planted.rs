@@ -21,7 +21,7 @@ const PLANT: &str = "kept = []\n\
 
 #[tokio::test]
 async fn nothing_a_run_planted_is_sent_or_seen_after_its_end() {
-    let Some(world) = World::new().await else { return };
+    let Some(world) = World::without_overflow().await else { return };
     let config = SandboxConfig { pool_size: 1, ..world.config("api.test", Vec::new()) };
     let sandbox = world.runtime.sandbox(config).await.unwrap();
     // Which container it is, where containers are used again: the moment its PID 1 began.
@@ -63,7 +63,7 @@ async fn nothing_a_run_planted_is_sent_or_seen_after_its_end() {
 
 #[tokio::test]
 async fn a_slow_host_of_one_run_does_not_slow_the_next() {
-    let Some(world) = World::new().await else { return };
+    let Some(world) = World::without_overflow().await else { return };
     let config = SandboxConfig { pool_size: 1, ..world.config("api.test", Vec::new()) };
     let sandbox = world.runtime.sandbox(config).await.unwrap();
     let hang = "kept = [proxy() for _ in range(64)]\nfor s in kept: s.sendall(request('/never', more=''))\n\

@@ -8,7 +8,7 @@ use belljar_core::Secret;
 use belljar_core::config::Injection;
 use belljar_runtime::{
     DockerOptions, ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Roots,
-    Runtime, Sandbox, SandboxConfig,
+    Runtime, RuntimeBuilder, Sandbox, SandboxConfig,
 };
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -65,9 +65,20 @@ impl World {
         Self::believing(certificate().cert.pem(), certificate()).await
     }
 
+    /// The same where a sandbox has as many cells as its stock: a container is then used again and again.
+    pub(crate) async fn without_overflow() -> Option<Self> {
+        let made = certificate();
+        let roots = made.cert.pem();
+        Self::build(Runtime::builder().max_overflow(0), roots, made).await
+    }
+
     async fn believing(roots: String, made: CertifiedKey<KeyPair>) -> Option<Self> {
+        Self::build(Runtime::builder(), roots, made).await
+    }
+
+    async fn build(builder: RuntimeBuilder, roots: String, made: CertifiedKey<KeyPair>) -> Option<Self> {
         let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(SECRET))]);
-        let builder = Runtime::builder().secrets(secrets).resolver(Everywhere);
+        let builder = builder.secrets(secrets).resolver(Everywhere);
         let builder = builder.roots(Roots::from_pem(&roots).unwrap());
         // A proxy in a container is told in other words: it has no resolver of ours, and reaches this world on the host's network.
         let options = DockerOptions {
