@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use belljar_runtime::{DockerOptions, NetworkPolicy, NetworkVerdict, SandboxConfig};
+use belljar_core::config::Injection;
+use belljar_runtime::{DockerOptions, NetworkPolicy, NetworkVerdict, Runtime, SandboxConfig, Secret};
 use serde_json::json;
 
 use crate::world::{
-    answer, config, containers, docker, eventually, inspect, run, runtime, runtime_with, sandbox, volumes,
+    answer, config, containers, docker, eventually, inspect, run, runtime, runtime_from, runtime_with,
+    sandbox, volumes,
 };
 
 /// Where hosts of this test live, and how the proxy gets there: on the network of the daemon's host.
@@ -207,4 +209,48 @@ async fn run_to_end(sandbox: &belljar_runtime::Sandbox, port: u16) -> String {
     let result = run(sandbox, &ask("one.test", port)).await;
     assert!(result.success(), "{result:#?}");
     result.final_data.unwrap().as_str().trim_matches('"').to_owned()
+}
+
+/// Processor time of a container's first process, in seconds; `None` where its daemon is on another machine.
+fn processor_time(container: &str) -> Option<f64> {
+    let pid = inspect(container)["State"]["Pid"].as_u64()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks: u64 = fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?;
+    Some(ticks as f64 / 100.0)
+}
+
+#[tokio::test]
+async fn a_flood_of_handshakes_costs_the_proxy_no_more_than_the_cell_may_use_itself() {
+    let made = rcgen::generate_simple_self_signed(["one.test".to_owned()]).unwrap();
+    let builder = Runtime::builder().secrets([("KEY".to_owned(), Secret::new("hunter2-hunter2"))].into());
+    let options = DockerOptions { roots_pem: Some(made.cert.pem()), ..options() };
+    let Some(runtime) = runtime_from(builder, options) else { return };
+    let mut config = allowing("flood", "one.test", 443);
+    let [host, header, secret, prefix] = ["one.test", "X-Key", "KEY", ""].map(String::from);
+    config.network_policy.inject =
+        vec![Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls: true }];
+    config.resource_limits.cpu_quota = 0.25;
+    let sandbox = sandbox(&runtime, config.clone()).await;
+    let proxy = containers(&config, "proxy").remove(0);
+    let Some(before) = processor_time(&proxy) else {
+        println!("skipped (the daemon is on another machine)");
+        return;
+    };
+    // One greeting is made once and sent again and again: cheap for the guest, and each is answered with a signature.
+    let script = "import socket, ssl, time
+context, into, out = ssl.create_default_context(), ssl.MemoryBIO(), ssl.MemoryBIO()
+try: context.wrap_bio(into, out, server_hostname='one.test').do_handshake()
+except ssl.SSLWantReadError: pass
+greeting, count, ended = out.read(), 0, time.monotonic() + 8
+connect = b'CONNECT one.test:443 HTTP/1.1\\r\\nHost: one.test:443\\r\\n\\r\\n'
+while time.monotonic() < ended:
+    many = [socket.create_connection(('127.0.0.1', 3128)) for _ in range(32)]
+    for s in many: s.sendall(connect + greeting)
+    for s in many: count += len(s.recv(4096)) > 0; s.close()
+emit_result(count)";
+    assert!(answer(&sandbox, script).await.as_u64().unwrap() > 10);
+    let used = processor_time(&proxy).unwrap() - before;
+    // A quarter of a processor, and one second that may be saved up.
+    assert!(used < 0.25 * 8.0 + 1.0 + 1.0, "{used} s of processor time");
 }
