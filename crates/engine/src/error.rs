@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use belljar_core::config::ConfigError;
-use belljar_jail::{LaunchError, SeccompError};
+use belljar_jail::LaunchError;
 
 use crate::builder::LayerError;
 use crate::docker::DockerError;
@@ -71,9 +71,6 @@ pub enum EngineError {
     /// The jail did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// No filter for this machine.
-    #[error(transparent)]
-    Seccomp(#[from] SeccompError),
     /// A step of the jail's set-up was refused by the kernel.
     #[error("the jail could not be built: {step}: {error}. {remedy}")]
     Jail {
@@ -163,7 +160,7 @@ impl EngineError {
             | Self::Egress(_)
             | Self::Docker(_)
             | Self::Cgroup { .. } => Fault::Backend,
-            Self::Seccomp(_) | Self::Io { .. } => Fault::Internal,
+            Self::Io { .. } => Fault::Internal,
         }
     }
 

@@ -24,25 +24,45 @@ const HOST_NAME: &str = "belljar";
 /// Who a guest is.
 const USER: &str = "1000:1000";
 
-/// What is empty to a guest: what Docker hides by itself, what tells of the host besides, and what a native cell does not have: terminals,
-/// queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
-const MASKED: [&str; 37] = [
+/// What is empty to a guest: what Docker hides by itself, counts of what the whole machine does, and what a native cell
+/// does not have: terminals, queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
+const MASKED: [&str; 57] = [
     "/dev/mqueue",
     "/dev/pts",
-    "/proc/asound",
     "/proc/acpi",
+    "/proc/asound",
+    "/proc/buddyinfo",
+    "/proc/cgroups",
     "/proc/cmdline",
+    "/proc/diskstats",
+    "/proc/driver",
+    "/proc/dynamic_debug",
+    "/proc/fs",
     "/proc/interrupts",
+    "/proc/irq",
     "/proc/kcore",
-    "/proc/keys",
     "/proc/key-users",
+    "/proc/keys",
     "/proc/latency_stats",
     "/proc/locks",
+    "/proc/mdstat",
+    "/proc/pagetypeinfo",
+    "/proc/pressure",
     "/proc/sched_debug",
+    "/proc/schedstat",
     "/proc/scsi",
+    "/proc/softirqs",
+    "/proc/sys/debug",
+    "/proc/sys/dev",
+    "/proc/sys/fs",
+    "/proc/sys/kernel/pty",
+    "/proc/sys/kernel/random/entropy_avail",
+    "/proc/sys/sunrpc",
     "/proc/timer_list",
     "/proc/timer_stats",
     "/proc/version_signature",
+    "/proc/vmstat",
+    "/proc/zoneinfo",
     "/sys/block",
     "/sys/bus",
     "/sys/class",
@@ -65,8 +85,9 @@ const MASKED: [&str; 37] = [
     "/sys/module",
     "/sys/power",
 ];
-/// What a guest cannot change even where permissions would let it. Docker's own list.
-const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+/// What a guest cannot change even where permissions would let it. Docker's own list, and the devices: whoever may write
+/// to one may also set its times, which the next guest would find. Writing to a device itself is not changing its file.
+const READ_ONLY: [&str; 4] = ["/dev", "/proc/bus", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// One container before it is made.
 pub(super) struct ContainerPlan<'a> {
@@ -135,8 +156,8 @@ impl ContainerPlan<'_> {
             }),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
-            // One more: the supervisor.
-            pids_limit: Some(i64::from(limits.pids_limit) + 1),
+            // Two more: the supervisor, and the thread by which it answers for sockets.
+            pids_limit: Some(i64::from(limits.pids_limit) + 2),
             ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),

@@ -13,13 +13,14 @@ use crate::engine::Blueprint;
 /// The harness's source.
 pub const HARNESS: &str = include_str!("harness.py");
 /// PID 1 of containers: `supervisor.py` and what it is made of, by file name.
-pub const SUPERVISOR: [(&str, &str); 7] = [
+pub const SUPERVISOR: [(&str, &str); 8] = [
     ("supervisor.py", include_str!("container/supervisor.py")),
     ("rights.py", include_str!("container/rights.py")),
     ("host.py", include_str!("container/host.py")),
     ("meter.py", include_str!("container/meter.py")),
     ("guest.py", include_str!("container/guest.py")),
     ("renewal.py", include_str!("container/renewal.py")),
+    ("sockets.py", include_str!("container/sockets.py")),
     ("way_out.py", include_str!("container/way_out.py")),
 ];
 

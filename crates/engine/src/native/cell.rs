@@ -14,10 +14,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
-use super::places::LeasedPlace;
+use super::network_namespaces::{LeasedNamespace, proves_untouched};
 use super::watch::watch;
 use super::way_out::WayOut;
-use super::zygote::Newborn;
+use super::zygote::{Newborn, SOCKETS_WERE_MADE};
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
 use crate::reaper::{self, Reaper, Remains};
 
@@ -32,7 +32,7 @@ pub(super) struct CellEnds<E> {
 pub(super) struct Share {
     pub(super) cgroup: CellCgroup,
     pub(super) host_id: Option<LeasedId>,
-    pub(super) place: LeasedPlace,
+    pub(super) network: LeasedNamespace,
 }
 
 /// One cell. Its parts go to the reaper when it is dropped.
@@ -56,6 +56,8 @@ struct Parts {
     way_out: Option<WayOut>,
     share: Share,
     channel_open: bool,
+    /// As far as PID 1 has told: nobody in the cell has made a socket.
+    network_is_untouched: bool,
 }
 
 const READ_SIZE: usize = 64 * 1024;
@@ -78,6 +80,7 @@ impl NativeCell {
             way_out: None,
             share,
             channel_open: true,
+            network_is_untouched: newborn.is_untouched,
         };
         Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
     }
@@ -139,18 +142,21 @@ impl NativeCell {
         }
     }
 
-    /// What PID 1 left on the status socket, once it is dead.
+    /// What PID 1 left on the status socket about the cell's end, once it is dead.
     async fn read_status(&mut self) -> Option<Vec<u8>> {
-        let parts = self.parts.as_ref()?;
+        let parts = self.parts.as_mut()?;
         // PID 1 writes before it exits, so once it is dead whatever it had to say can be read without waiting.
         let _ = parts.process.readable().await;
         let mut record = vec![0; 4096];
-        match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
-            Ok(read) if read > 0 => {
-                record.truncate(read);
-                Some(record)
+        loop {
+            match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
+                Ok(1) if record[0] == SOCKETS_WERE_MADE => parts.network_is_untouched = false,
+                Ok(read) if read > 0 => {
+                    record.truncate(read);
+                    return Some(record);
+                }
+                _ => return None,
             }
-            _ => None,
         }
     }
 
@@ -254,13 +260,35 @@ impl Cell for NativeCell {
 impl Drop for NativeCell {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let Parts { channel, stdout, stderr, status, process, scratch, share, .. } = parts;
-        let Share { cgroup, host_id, place } = share;
+        let Parts { channel, stdout, stderr, status, process, scratch, share, network_is_untouched, .. } =
+            parts;
+        let Share { cgroup, host_id, network } = share;
         self.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            belongings: Box::new((channel, stdout, stderr, status, scratch, host_id, place)),
+            belongings: Box::new(Belongings {
+                status: status.into_inner(),
+                network,
+                network_is_untouched,
+                _others: (channel, stdout, stderr, scratch, host_id),
+            }),
         });
+    }
+}
+
+/// What goes back, or goes, when every process of a cell is gone.
+struct Belongings<T> {
+    status: OwnedFd,
+    network: LeasedNamespace,
+    network_is_untouched: bool,
+    _others: T,
+}
+
+impl<T> Drop for Belongings<T> {
+    fn drop(&mut self) {
+        if self.network_is_untouched && proves_untouched(&self.status) {
+            self.network.vouch();
+        }
     }
 }
 

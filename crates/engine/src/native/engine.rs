@@ -17,7 +17,7 @@ use belljar_proxy::{Egress, Resolve, Roots};
 
 use super::check;
 use super::ids::IdPool;
-use super::places::PlaceNumbers;
+use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
 use super::root::{self, HARNESS_PATH};
 use super::template::NativeTemplate;
@@ -99,7 +99,8 @@ impl NativeEngine {
             // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
             processes: (!self.resources.cgroups.has(Controller::Pids))
                 .then_some(u64::from(limits.pids_limit) + 1),
-            extra_data: (!self.resources.cgroups.has(Controller::Memory)).then_some(limits.memory_mb * MIB),
+            memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
+                .then_some(limits.memory_mb * MIB),
             writable,
             landlock: self.survey.landlock,
         }
@@ -120,10 +121,10 @@ impl NativeEngine {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
-        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
+        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable));
         let spec = JailSpec {
             identity: self.identity,
-            hostname: "belljar".into(),
+            hostname: root::HOST_NAME.into(),
             root: guest.entries,
             command: vec![guest.python, "-I".into(), "-S".into(), "-B".into(), HARNESS_PATH.into()],
             env: guest.env,
@@ -152,7 +153,7 @@ impl NativeEngine {
             name: config.name.clone(),
             report,
             zygote,
-            places: PlaceNumbers::default(),
+            networks: NetworkNamespaces::default(),
             egress,
             limits: cgroup_limits(limits),
             resources: Arc::clone(&self.resources),

@@ -14,6 +14,8 @@ use crate::python::Interpreter;
 
 /// Where an interpreter that is not the system's shows up; its place on the host is nobody's business inside.
 const PYTHON: &str = "/opt/python";
+/// What every cell is called.
+pub(super) const HOST_NAME: &str = "belljar";
 /// The harness, inside.
 pub(super) const HARNESS_PATH: &str = "/run/belljar/harness.py";
 
@@ -37,6 +39,7 @@ pub(super) fn lay_out(
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
+    entries.extend(belljar_jail::stand_ins(HOST_NAME));
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings) = (Vec::new(), Vec::new());

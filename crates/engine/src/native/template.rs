@@ -16,7 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::cell::{CellEnds, NativeCell, Share};
-use super::places::PlaceNumbers;
+use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
 use super::watch::watch;
 use super::way_out::WayOut;
@@ -32,7 +32,7 @@ pub(super) struct NativeTemplate {
     pub(super) name: String,
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
-    pub(super) places: PlaceNumbers,
+    pub(super) networks: NetworkNamespaces,
     /// Whom its cells may talk to, if anybody.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
@@ -66,13 +66,14 @@ impl NativeTemplate {
                 reason: "every user id for cells is in use".into(),
             })?),
         };
-        let place = self.places.lease();
+        let network = self.networks.lease();
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
         let order = CellOrder {
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
-            place: place.get(),
+            network: network.number(),
+            fresh_network: network.must_be_fresh(),
             hurry: need == Need::Now,
             way_out: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
@@ -85,7 +86,7 @@ impl NativeTemplate {
             }
         };
         cgroup.close_join_files();
-        let share = Share { cgroup, host_id, place };
+        let share = Share { cgroup, host_id, network };
         let (egress, listener) = (self.egress.as_ref(), newborn.listener.take());
         let mut cell = NativeCell::new(id, ends, newborn, share, self.resources.reaper.clone())
             .map_err(EngineError::io("watch a cell"))?;

@@ -37,7 +37,12 @@ pub(super) struct Newborn {
     pub(super) listener: Option<OwnedFd>,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
+    /// Whether its network namespace is as new, and its PID 1 will say when it is no more.
+    pub(super) is_untouched: bool,
 }
+
+/// What PID 1 of a cell says when somebody in it makes the first socket.
+pub(super) const SOCKETS_WERE_MADE: u8 = b'N';
 
 /// What a zygote says once it is ready.
 #[derive(Debug, Default, Deserialize)]
@@ -112,7 +117,7 @@ impl Zygote {
 
     /// Waits for the cell that was asked for.
     pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
-        let mut scratch = Vec::new();
+        let (mut scratch, mut is_untouched) = (Vec::new(), true);
         loop {
             let Ok((record, handles)) = receive(status, LONGEST_RECORD).await else {
                 return Err(self.gone("").await);
@@ -122,9 +127,10 @@ impl Zygote {
                     let mut handles = handles.into_iter();
                     let (process, channel, listener) = (handles.next(), handles.next(), handles.next());
                     let (Some(process), Some(channel)) = (process, channel) else { continue };
-                    return Ok(Newborn { process, channel, listener, scratch });
+                    return Ok(Newborn { process, channel, listener, scratch, is_untouched });
                 }
                 b"D" => scratch = handles,
+                [SOCKETS_WERE_MADE] => is_untouched = false,
                 _ => {
                     let reason = record.strip_prefix(b"F").unwrap_or(&record);
                     let reason = String::from_utf8_lossy(reason).into_owned();

@@ -69,8 +69,10 @@ fn place(entry: &RootEntry, source: Option<&OwnedFd>) -> Step<()> {
             bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | read_only)
                 .step(|| format!("mount {} on {}", from.display(), target.display()))
         }
-        RootEntry::Device { path } => bind(source, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
-            .step(|| format!("mount the device {}", path.display())),
+        RootEntry::Device { path } => {
+            bind(source, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
+                .step(|| format!("mount the device {}", path.display()))
+        }
         RootEntry::Proc { path } => {
             let at = staged(path);
             fs::create_dir_all(&at)

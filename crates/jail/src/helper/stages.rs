@@ -11,7 +11,6 @@ const SIGKILL: i32 = 9;
 
 /// Builds the jail and runs its program; returns in the helper when that program has ended.
 pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
-    kernel::set_umask(0o022);
     if spec.identity == Identity::Single {
         identity::become_lone_user()?;
     }

@@ -188,7 +188,7 @@ emit_result(poison())
 
 # attack: stirring_the_random_pool
 # What is counted as entropy must not come from a guest; plain writes are not counted.
-# expect: ["done", "EPERM", "EPERM", "EPERM"]
+# expect: ["done", "ENOTTY", "ENOTTY", "ENOTTY"]
 def stir():
     pool = os.open("/dev/urandom", os.O_RDWR)
     RNDADDTOENTCNT, RNDADDENTROPY, RNDCLEARPOOL = 0x40045201, 0x40085203, 0x5206

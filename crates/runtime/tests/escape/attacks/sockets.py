@@ -131,21 +131,21 @@ emit_result([line.split(":")[0].strip() for line in open("/proc/net/dev").readli
 
 # attack: configuring_interfaces
 # Addresses, flags, bridges.
-# expect: ["EPERM", "EPERM", "EPERM"]
+# expect: ["ENOTTY", "EPERM", "ENOTTY"]
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 address = struct.pack("16sHH4s16x", b"lo", 2, 0, bytes([10, 0, 0, 1]))
 emit_result([attempt(fcntl.ioctl, own, 0x8916, address), attempt(fcntl.ioctl, own, 0x8914, struct.pack("16sH22x", b"lo", 0)), attempt(fcntl.ioctl, own, 0x89A0, b"br0\0")])
 
 # attack: privileged_socket_options
 # Marks and forced buffers steer the host's packet filter and memory.
-# expect: ["EPERM", "EPERM", "EPERM", "EPERM"]
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT"]
 own = socket.socket()
 options = [(1, 36), (1, 33), (0, 19), (6, 19)]  # SO_MARK, SO_RCVBUFFORCE, IP_TRANSPARENT, TCP_REPAIR
 emit_result([attempt(own.setsockopt, level, option, 1) for level, option in options])
 
 # attack: packet_filter_tables
 # Netfilter's old interface: years of holes reachable from any namespace's root.
-# expect: ["EPERM", "EPERM"]
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT"]
 emit_result([attempt(socket.socket(family).getsockopt, level, 64, 84) for family, level in ((2, 0), (10, 41))])
 
 # attack: forged_credentials
@@ -169,19 +169,19 @@ emit_result([attempt(socket.socket(socket.AF_UNIX).connect, name) for name in na
 
 # attack: typing_into_the_terminal
 # TIOCSTI puts characters into the input of whoever started the host.
-# expect: ["EPERM", "EPERM", "EPERM", "EPERM"]
+# expect: ["ENOTTY", "ENOTTY", "ENOTTY", "ENOTTY"]
 key = ctypes.create_string_buffer(b"x")
 emit_result([syscall("ioctl", number, 0x5412, key) for number in (0, 1, 2, 900)])
 
 # attack: typing_with_the_upper_half_set
 # The kernel reads 32 bits of the request (CVE-2019-10063 in another sandbox).
-# expect: ["EPERM", "EPERM"]
+# expect: ["ENOTTY", "ENOTTY"]
 key = ctypes.create_string_buffer(b"x")
 emit_result([syscall("ioctl", 0, 1 << 32 | request, key) for request in (0x5412, 0x541C)])
 
 # attack: pasting_into_the_console
 # TIOCLINUX does it with the console's selection (CVE-2023-1523 in another sandbox).
-# expect: "EPERM"
+# expect: "ENOTTY"
 emit_result(syscall("ioctl", 0, 0x541C, ctypes.create_string_buffer(b"\x03")))
 
 # attack: terminals
