@@ -54,6 +54,30 @@ pub enum EngineError {
         /// What is wrong.
         source: io::Error,
     },
+    /// A file resource that is reached through a link which a guest can have made.
+    #[error(
+        "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because somebody else than root \
+         could have put it there. Name the place itself that is meant"
+    )]
+    LinkInResource {
+        /// What was asked for.
+        host_path: PathBuf,
+        /// The link on the way there.
+        link: PathBuf,
+        /// What it says.
+        target: PathBuf,
+    },
+    /// A file resource that a script could replace by something else.
+    #[error(
+        "file resource {inner} is inside {outer}, which scripts may write to: a script could put something else in its place. \
+         Grant {outer} alone, make it read-only, or move {inner} out of it"
+    )]
+    ReplaceableResource {
+        /// The one inside.
+        inner: PathBuf,
+        /// The writable one around it.
+        outer: PathBuf,
+    },
     /// Two tools have one name, or a name that is none.
     #[error("tool file name `{name}` {rule}")]
     ToolName {
@@ -147,6 +171,8 @@ impl EngineError {
             Self::Config { .. }
             | Self::Unenforceable { .. }
             | Self::Resource { .. }
+            | Self::LinkInResource { .. }
+            | Self::ReplaceableResource { .. }
             | Self::ToolName { .. }
             | Self::Python(_)
             | Self::Layer(_) => Fault::Caller,

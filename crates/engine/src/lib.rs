@@ -23,6 +23,7 @@ mod check;
 pub mod docker;
 mod engine;
 mod error;
+mod grants;
 pub mod guest;
 pub mod native;
 pub mod pool;

@@ -1,7 +1,7 @@
 //! From limits to the plan that every cell of a template is made by.
 
 use crate::proc;
-use crate::seccomp::{CellFilter, Sockets, cell_filter, zygote_filter};
+use crate::seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
@@ -38,6 +38,9 @@ const GUEST_ID: u32 = 1000;
 /// Addresses for what is mapped and is no memory of the process's own: the code of libraries.
 const LIBRARIES: u64 = 256 << 20;
 
+/// Where nobody counts what sockets hold, each holds little.
+const SMALL_SOCKET_BUFFER: u64 = 128 << 10;
+
 /// Plans the cells of a template.
 pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     let scratch = kernel::MS_NOSUID | kernel::MS_NODEV;
@@ -55,8 +58,8 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     // A file in memory is memory too.
     let largest_file = limits.memory_per_process.map(|bytes| bytes.max(limits.scratch_bytes));
     rlimits.extend(largest_file.map(|value| PlannedLimit { resource: kernel::RLIMIT_FSIZE, value }));
-    let filter =
-        |sockets| cell_filter(CellFilter { sockets, is_counted: limits.memory_per_process.is_none() });
+    let counted = if limits.memory_per_process.is_some() { Counted::Nothing } else { Counted::Everything };
+    let filter = |sockets| cell_filter(CellFilter { sockets, counted });
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
     CellPlan {
@@ -77,6 +80,7 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         .collect(),
         rlimits,
         extra_data: limits.memory_per_process.unwrap_or(0),
+        socket_buffer: limits.memory_per_process.map_or(0, |_| SMALL_SOCKET_BUFFER),
         extra_addresses: limits.memory_per_process.map_or(0, |bytes| bytes.saturating_add(LIBRARIES)),
         writable,
         landlock: limits.landlock,

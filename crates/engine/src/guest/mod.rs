@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use belljar_core::NetworkPolicy;
+use belljar_core::layout::{LAYER, WORKSPACE};
 
 use crate::engine::Blueprint;
 
@@ -29,8 +30,6 @@ pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
-/// Where a guest finds its dependency layer.
-pub(crate) const LAYER: &str = "/opt/pydeps";
 /// Certificates that programs in a guest believe, where it is not enough to believe the usual ones.
 pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
 /// The variables by which programs are told of that bundle.
@@ -49,7 +48,7 @@ pub(crate) fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
     let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
     let mut env: BTreeMap<String, String> = [
         ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", "/workspace"),
+        ("HOME", WORKSPACE),
         ("TMPDIR", "/tmp"),
         ("USER", "sandbox"),
         ("LOGNAME", "sandbox"),

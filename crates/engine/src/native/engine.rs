@@ -235,6 +235,7 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
+        socket_bytes: limits.socket_memory_bytes(),
         cpu_quota: limits.cpu_quota,
         // One more: PID 1 of the cell.
         pids: u64::from(limits.pids_limit) + 1,

@@ -52,6 +52,8 @@ pub struct CgroupLimits {
     pub memory_bytes: u64,
     /// Bytes of memory and swap together; `None` for no limit on swap.
     pub memory_and_swap_bytes: Option<u64>,
+    /// Bytes that sockets hold, where the kernel counts them apart from other memory.
+    pub socket_bytes: u64,
     /// Cores, in fractions.
     pub cpu_quota: f64,
     /// Processes and threads.

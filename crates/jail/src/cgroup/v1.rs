@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use super::group::{Form, Reading};
 use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
 
+/// The limit on what sockets hold.
+const SOCKETS: &str = "memory.kmem.tcp.limit_in_bytes";
+
 /// Our directory in each controller's tree.
 #[derive(Debug)]
 pub(super) struct Trees {
@@ -19,7 +22,14 @@ impl Trees {
                 None => missing
                     .push((controller, format!("no cgroup tree has the {} controller", controller.name()))),
                 Some(place) => match Owned::claim(&place) {
-                    Ok(directory) => owned.push((controller, directory)),
+                    Ok(directory) => {
+                        if controller == Controller::Memory {
+                            // The kernel begins to count when the first group has a limit and stops with the last, each
+                            // time by changing its own code. No limit here, but one that lasts as long as this host.
+                            let _ = std::fs::write(directory.path.join(SOCKETS), "-1");
+                        }
+                        owned.push((controller, directory));
+                    }
                     Err(error) => missing.push((controller, format!("{}: {error}", place.display()))),
                 },
             }
@@ -61,6 +71,12 @@ fn add(
             let swap = path.join("memory.memsw.limit_in_bytes");
             if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
                 std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
+            }
+            // What sockets hold is not in the above, whatever it is called, datagrams no less than streams.
+            let sockets = path.join(SOCKETS);
+            if sockets.exists() {
+                std::fs::write(&sockets, limits.socket_bytes.to_string())
+                    .map_err(CgroupError::at("set the limit", &sockets))?;
             }
             group.peak = Reading::open(&path.join("memory.max_usage_in_bytes"), Form::Number);
             group.oom = Reading::open(&path.join("memory.oom_control"), Form::Keyed("oom_kill"));

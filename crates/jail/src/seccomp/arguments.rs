@@ -215,6 +215,11 @@ const READABLE: Options = &[
     (SOL_IPV6, &[net::IPV6_MTU]),
 ];
 
+/// Lets a socket keep the buffers it has.
+pub(super) fn keep_socket_buffers() -> Treatment {
+    but(vec![equal(1, SOL_SOCKET), one_of(2, &[net::SO_RCVBUF, net::SO_SNDBUF])], DONE)
+}
+
 /// Requests to drivers: what a descriptor holds, what a terminal looks like, what interfaces there are.
 const REQUESTS: &[u32] = &[
     ioctl::FIONREAD,

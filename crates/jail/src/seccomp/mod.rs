@@ -45,8 +45,19 @@ pub fn zygote_filter() -> Vec<u8> {
 pub struct CellFilter {
     /// Whether somebody is told of its sockets.
     pub sockets: Sockets,
-    /// Whether a control group counts its memory. Without one, memory that belongs to no process would belong to nobody.
-    pub is_counted: bool,
+    /// What of its memory a control group counts.
+    pub counted: Counted,
+}
+
+/// What of a cell's memory is counted for all its processes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// All of it.
+    Everything,
+    /// All but what sockets hold. Asking for larger buffers then does nothing and says that it was done.
+    NotSockets,
+    /// Nothing: memory that belongs to no process would belong to nobody, so none can be had.
+    Nothing,
 }
 
 /// What each cell adds to it.
@@ -85,7 +96,10 @@ fn cell_table(cell: CellFilter) -> Table {
         let internet = Test::In { argument: 0, values: vec![net::AF_INET, net::AF_INET6] };
         table.insert(general::__NR_socket.into(), unless(internet, Answer::Notify));
     }
-    if !cell.is_counted {
+    if cell.counted != Counted::Everything {
+        table.insert(general::__NR_setsockopt.into(), arguments::keep_socket_buffers());
+    }
+    if cell.counted == Counted::Nothing {
         for call in calls::MEMORY_OF_NOBODY {
             table.insert((*call).into(), ENOSYS.into());
         }
@@ -99,7 +113,7 @@ mod tests {
     use super::*;
 
     fn cell(sockets: Sockets) -> Vec<u8> {
-        cell_filter(CellFilter { sockets, is_counted: true })
+        cell_filter(CellFilter { sockets, counted: Counted::Nothing })
     }
 
     #[test]

@@ -100,6 +100,14 @@ def read_whole(descriptor):
         at += len(piece)
 
 
+def surroundings(granted):
+    """What the host compares with what it meant: which machine this is, and what is mounted where something was granted."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot_id = file.read().strip()
+    found = [os.stat(path) for path in granted]
+    return {"boot_id": boot_id, "granted": [[each.st_dev, each.st_ino] for each in found]}
+
+
 def places(granted):
     """Every place in memory that a guest can write to: ours, and what the container's runtime adds of its own accord. Not what was granted."""
     found = []

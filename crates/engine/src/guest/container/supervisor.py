@@ -288,7 +288,7 @@ def main():
             raise  # The guest's.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
-    supervisor.tell_ready(harness.report(template))
+    supervisor.tell_ready({**harness.report(template), "surroundings": renewal.surroundings(settings["granted"])})
     supervisor.serve()
     # The host is gone, and with this process everything in the container.
     os._exit(0)

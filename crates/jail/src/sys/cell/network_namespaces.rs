@@ -22,11 +22,13 @@ const MOST: usize = 64;
 /// The namespaces, by number.
 pub(crate) struct NetworkNamespaces {
     known: [Option<OwnedFd>; MOST],
+    /// What a connection buffers each way at most; 0 for the kernel's own choice.
+    socket_buffer: u64,
 }
 
 impl NetworkNamespaces {
-    pub(crate) const fn new() -> Self {
-        Self { known: [const { None }; MOST] }
+    pub(crate) const fn new(socket_buffer: u64) -> Self {
+        Self { known: [const { None }; MOST], socket_buffer }
     }
 
     /// Stands in the namespace of this number, in which nobody else may be; with `fresh` in one that has never been used.
@@ -40,15 +42,22 @@ impl NetworkNamespaces {
         if let Some(known) = known {
             // Whatever was there goes, also when there will be nothing in its place.
             *known = None;
-            make()?;
+            make(self.socket_buffer)?;
             *known = Some(File::open("/proc/self/ns/net")?.into());
             return Ok(());
         }
-        make()
+        make(self.socket_buffer)
     }
 }
 
-fn make() -> io::Result<()> {
+fn make(socket_buffer: u64) -> io::Result<()> {
     kernel::leave_namespaces(kernel::CLONE_NEWNET)?;
-    kernel::raise_loopback()
+    kernel::raise_loopback()?;
+    if socket_buffer > 0 {
+        for file in ["tcp_rmem", "tcp_wmem"] {
+            let sizes = format!("4096 {} {socket_buffer}", socket_buffer / 2);
+            std::fs::write(format!("/proc/sys/net/ipv4/{file}"), sizes)?;
+        }
+    }
+    Ok(())
 }

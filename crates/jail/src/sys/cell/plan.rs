@@ -16,6 +16,8 @@ pub struct CellPlan {
     pub extra_data: u64,
     /// The same for addresses, whatever they are mapped to.
     pub extra_addresses: u64,
+    /// Bytes that a connection buffers each way at most; 0 for the kernel's own choice.
+    pub socket_buffer: u64,
     /// Where Landlock lets a cell write; empty when the kernel has no Landlock.
     pub writable: Vec<String>,
     /// The Landlock version to write rules for; 0 for none.
@@ -58,6 +60,7 @@ impl CellPlan {
         number(&mut out, u64::from(self.landlock));
         number(&mut out, self.extra_data);
         number(&mut out, self.extra_addresses);
+        number(&mut out, self.socket_buffer);
         number(&mut out, self.mounts.len() as u64);
         for mount in &self.mounts {
             bytes(&mut out, mount.kind.as_bytes());
@@ -88,6 +91,7 @@ impl CellPlan {
             landlock: reader.number()? as u32,
             extra_data: reader.number()?,
             extra_addresses: reader.number()?,
+            socket_buffer: reader.number()?,
             mounts: reader.list(|reader| {
                 Some(PlannedMount {
                     kind: reader.text()?,
@@ -155,18 +159,19 @@ mod tests {
         fn a_plan_survives_the_trip(
             guest_id in 0u32..70_000,
             landlock in 0u32..9,
-            extras in any::<[u64; 2]>(),
+            extras in any::<[u64; 3]>(),
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
             rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
             writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
             filters in prop::array::uniform3(prop::collection::vec(any::<u8>(), 0..64)),
         ) {
-            let ([extra_data, extra_addresses], [zygote_filter, cell_filter, unwatched_filter]) = (extras, filters);
+            let ([extra_data, extra_addresses, socket_buffer], [zygote_filter, cell_filter, unwatched_filter]) = (extras, filters);
             let plan = CellPlan {
                 guest_id,
                 landlock,
                 extra_data,
                 extra_addresses,
+                socket_buffer,
                 mounts: mounts
                     .into_iter()
                     .map(|(kind, target, flags, options)| PlannedMount { kind, target, flags, options })
