@@ -49,6 +49,14 @@ impl Template for DockerTemplate {
         self.uses > 1
     }
 
+    fn close(&self) {
+        drop(self.first.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let left = std::mem::take(&mut *self.living.lock().unwrap_or_else(PoisonError::into_inner));
+        for container in left {
+            self.remover.remove(container);
+        }
+    }
+
     fn spawn(&self, _need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -64,10 +72,7 @@ impl Template for DockerTemplate {
 impl Drop for DockerTemplate {
     /// With its template every container goes, those in use too.
     fn drop(&mut self) {
-        let left = std::mem::take(&mut *self.living.lock().unwrap_or_else(PoisonError::into_inner));
-        for container in left {
-            self.remover.remove(container);
-        }
+        self.close();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,11 +16,12 @@ use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
+use super::template::NativeTemplate;
 use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, SOCKETS_WERE_MADE};
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
-use crate::reaper::{self, Reaper, Remains};
+use crate::reaper::{self, Remains};
 
 /// One side's ends of what a cell is connected by, besides its channel.
 pub(super) struct CellEnds<E> {
@@ -40,7 +42,7 @@ pub(super) struct NativeCell {
     id: CellId,
     /// `None` only while being dropped.
     parts: Option<Parts>,
-    reaper: Reaper,
+    template: Arc<NativeTemplate>,
     end: Option<End>,
     /// Processor time spent on getting ready, which no run shall be charged with.
     spent_before_ready: u64,
@@ -68,7 +70,7 @@ impl NativeCell {
         ends: CellEnds<AsyncFd<OwnedFd>>,
         newborn: Newborn,
         share: Share,
-        reaper: Reaper,
+        template: Arc<NativeTemplate>,
     ) -> io::Result<Self> {
         let parts = Parts {
             channel: watch(newborn.channel, Interest::READABLE | Interest::WRITABLE)?,
@@ -82,7 +84,7 @@ impl NativeCell {
             channel_open: true,
             network_is_untouched: newborn.is_untouched,
         };
-        Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
+        Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
     }
 
     /// Gives it its way to the hosts it may talk to.
@@ -263,7 +265,7 @@ impl Drop for NativeCell {
         let Parts { channel, stdout, stderr, status, process, scratch, share, network_is_untouched, .. } =
             parts;
         let Share { cgroup, host_id, network } = share;
-        self.reaper.reap(Remains {
+        self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
             belongings: Box::new(Belongings {

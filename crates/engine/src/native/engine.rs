@@ -149,7 +149,8 @@ impl NativeEngine {
             tools: ready.tools,
             warnings: guest.warnings.into_iter().chain(ready.warnings).collect(),
         };
-        Ok(Arc::new(NativeTemplate {
+        Ok(Arc::new_cyclic(|me| NativeTemplate {
+            me: me.clone(),
             name: config.name.clone(),
             report,
             zygote,

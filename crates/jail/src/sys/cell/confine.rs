@@ -69,6 +69,8 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
     if !matches!(made, Ok(Forked::Child)) {
         if parts.host_id.is_some() {
             kernel::restore_ids(0)?;
+            // The kernel forgets it whenever ids change.
+            kernel::die_with_parent()?;
         }
         // PID 1 had to make itself readable, in memory that was ours.
         kernel::set_dumpable(false)?;
