@@ -24,14 +24,18 @@ class _Filter(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
-def refuse_calls(home, watch_sockets):
-    """Installs the filters that cells of every engine have.
+def refuse_calls(home):
+    """Installs the filter that zygotes and cells of every engine have, before anybody else's code runs."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _install(f"{home}/filter")
+
+
+def refuse_more_calls(home, watch_sockets):
+    """Installs the one that guests have besides, once everything is loaded that they share.
 
     The descriptor on which somebody is asked about sockets; None where nobody is to be, or can be because a filter
     above asks already.
     """
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    _install(f"{home}/filter")
     if watch_sockets:
         program = _program(f"{home}/filter-watched")
         call = ctypes.c_long(SECCOMP[os.uname().machine])

@@ -275,12 +275,14 @@ def main():
             way_out.trust(settings["authority"])
         if settings["way_out"]:
             way_out.open_way_out(settings["way_out"])
-        sockets = Sockets(rights.refuse_calls(HOME, watch_sockets=not settings["way_out"]))
+        rights.refuse_calls(HOME)
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
             template_settings = json.load(file)
         harness = _load("harness")
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
+        # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
+        sockets = Sockets(rights.refuse_more_calls(HOME, watch_sockets=not settings["way_out"]))
         supervisor = Supervisor(host, harness, (module, spare), settings, sockets)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
