@@ -76,3 +76,30 @@ impl Grants {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_daemon_mounted_is_compared_with_what_was_meant() {
+        let home = tempfile::tempdir().unwrap();
+        let resource = FileResource::new(home.path(), "/data/x");
+        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        let meant = grants.0[0].seen.as_ref().unwrap().identity();
+        let inside = |boot_id: String, granted| Surroundings { boot_id, granted: vec![granted] };
+        assert!(grants.compare(&inside(boot(), meant)).is_ok());
+        let error = grants.compare(&inside(boot(), (meant.0, meant.1 + 1))).unwrap_err();
+        assert!(error.to_string().contains("something else than"), "{error}");
+        // Another machine has other numbers.
+        assert!(grants.compare(&inside("elsewhere".into(), (1, 2))).is_ok());
+    }
+
+    #[test]
+    fn a_path_that_is_not_here_is_left_to_the_daemon() {
+        let resource = FileResource::new("/belljar/is/not/here", "/data/x");
+        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        assert_eq!(grants.sources().next().unwrap().1, Path::new("/belljar/is/not/here"));
+        assert!(grants.compare(&Surroundings { boot_id: boot(), granted: vec![(1, 2)] }).is_ok());
+    }
+}

@@ -724,6 +724,8 @@ def _repair_after_clone():
     for hooks in _fork_hooks:
         _register_at_fork(**hooks)
     _main_thread._native_id = _thread.get_native_id()
+    # The zygote ignores it, a cell does not, and Python shall know.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 _main_thread = threading.main_thread()
