@@ -18,6 +18,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod blocking;
 pub mod builder;
 mod check;
 pub mod docker;

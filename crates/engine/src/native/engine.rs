@@ -24,6 +24,7 @@ use super::template::NativeTemplate;
 use super::way_out;
 use super::zygote::Zygote;
 use crate::EngineError;
+use crate::blocking::on_a_thread;
 use crate::builder::{LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
 use crate::python::{self, Interpreter, Search};
@@ -227,7 +228,7 @@ impl Engine for NativeEngine {
         let resources = Arc::clone(&self.resources);
         Box::pin(async move {
             // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
-            let _ = tokio::task::spawn_blocking(move || resources.reaper.wait_until_idle()).await;
+            let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
         })
     }
 }
@@ -253,11 +254,5 @@ fn raise_descriptor_limit() {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(EngineError::Io { action: "wait for a background step", source: error.into() }),
-        },
-    }
+    on_a_thread("belljar-prepare", work).await.map_err(EngineError::io("start a background step"))?
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use belljar_jail::probe::shortage;
 use belljar_jail::{CellOrder, Launched};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Deserialize;
@@ -62,6 +63,7 @@ struct Greeting {
     r#type: String,
     step: Option<String>,
     error: Option<String>,
+    errno: Option<i32>,
 }
 
 impl Greeting {
@@ -110,7 +112,11 @@ impl Zygote {
             return Err(EngineError::Jail {
                 step: greeting.step.unwrap_or_default(),
                 error: greeting.error.unwrap_or_default(),
-                remedy: "`belljar doctor` tells what this machine allows".into(),
+                remedy: greeting
+                    .errno
+                    .and_then(shortage)
+                    .unwrap_or("`belljar doctor` tells what this machine allows")
+                    .into(),
             });
         }
         let ready = serde_json::from_slice(&message)
