@@ -1,5 +1,6 @@
 //! The first generation: a tree per controller, mounted side by side.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::group::{Form, Reading};
@@ -26,7 +27,10 @@ impl Trees {
                         if controller == Controller::Memory {
                             // The kernel begins to count when the first group has a limit and stops with the last, each
                             // time by changing its own code. No limit here, but one that lasts as long as this host.
-                            let _ = std::fs::write(directory.path.join(SOCKETS), "-1");
+                            let _ = std::fs::File::options()
+                                .write(true)
+                                .open(directory.path.join(SOCKETS))
+                                .and_then(|mut file| file.write_all(b"-1"));
                         }
                         owned.push((controller, directory));
                     }
@@ -168,10 +172,12 @@ mod tests {
         let (root, around) = fake_machine();
         let memory = root.path().join("memory/user/me");
         fs::create_dir_all(memory.join("belljar-1-0/cell-7")).unwrap();
+        fs::create_dir_all(memory.join("belljar-server/cell-7")).unwrap();
         let alive = Cgroups::detect(&around);
         assert!(!memory.join("belljar-1-0").exists(), "an orphan was left");
+        assert!(memory.join("belljar-server/cell-7").exists(), "somebody else's directory was swept");
         let second = Cgroups::detect(&around);
-        assert_eq!(fs::read_dir(&memory).unwrap().count(), 2, "a live host's directory was swept");
+        assert_eq!(fs::read_dir(&memory).unwrap().count(), 3, "a live host's directory was swept");
         drop((alive, second));
     }
 }
