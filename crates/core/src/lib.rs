@@ -15,6 +15,7 @@ pub mod config;
 mod event;
 mod ids;
 mod json;
+pub mod layout;
 mod network;
 mod path;
 pub mod policy;

@@ -53,6 +53,10 @@ pub trait Template: Send + Sync + 'static {
         false
     }
 
+    /// Ends every cell that was ever made of it, those in use too, and lets no more be made. Dropping a template leaves its cells to those who
+    /// hold them.
+    fn close(&self);
+
     /// Makes a cell that is ready for a request.
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use belljar_core::config::ConfigError;
-use belljar_jail::{LaunchError, SeccompError};
+use belljar_jail::LaunchError;
 
 use crate::builder::LayerError;
 use crate::docker::DockerError;
@@ -54,6 +54,30 @@ pub enum EngineError {
         /// What is wrong.
         source: io::Error,
     },
+    /// A file resource that is reached through a link which a guest can have made.
+    #[error(
+        "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because somebody else than root \
+         could have put it there. Name the place itself that is meant"
+    )]
+    LinkInResource {
+        /// What was asked for.
+        host_path: PathBuf,
+        /// The link on the way there.
+        link: PathBuf,
+        /// What it says.
+        target: PathBuf,
+    },
+    /// A file resource that a script could replace by something else.
+    #[error(
+        "file resource {inner} is inside {outer}, which scripts may write to: a script could put something else in its place. \
+         Grant {outer} alone, make it read-only, or move {inner} out of it"
+    )]
+    ReplaceableResource {
+        /// The one inside.
+        inner: PathBuf,
+        /// The writable one around it.
+        outer: PathBuf,
+    },
     /// Two tools have one name, or a name that is none.
     #[error("tool file name `{name}` {rule}")]
     ToolName {
@@ -71,9 +95,6 @@ pub enum EngineError {
     /// The jail did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// No filter for this machine.
-    #[error(transparent)]
-    Seccomp(#[from] SeccompError),
     /// A step of the jail's set-up was refused by the kernel.
     #[error("the jail could not be built: {step}: {error}. {remedy}")]
     Jail {
@@ -150,6 +171,8 @@ impl EngineError {
             Self::Config { .. }
             | Self::Unenforceable { .. }
             | Self::Resource { .. }
+            | Self::LinkInResource { .. }
+            | Self::ReplaceableResource { .. }
             | Self::ToolName { .. }
             | Self::Python(_)
             | Self::Layer(_) => Fault::Caller,
@@ -163,7 +186,7 @@ impl EngineError {
             | Self::Egress(_)
             | Self::Docker(_)
             | Self::Cgroup { .. } => Fault::Backend,
-            Self::Seccomp(_) | Self::Io { .. } => Fault::Internal,
+            Self::Io { .. } => Fault::Internal,
         }
     }
 

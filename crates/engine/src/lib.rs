@@ -18,11 +18,13 @@
 
 #![cfg(target_os = "linux")]
 
+mod blocking;
 pub mod builder;
 mod check;
 pub mod docker;
 mod engine;
 mod error;
+mod grants;
 pub mod guest;
 pub mod native;
 pub mod pool;

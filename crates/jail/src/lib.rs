@@ -20,6 +20,7 @@ mod helper;
 mod launch;
 mod plan;
 pub mod probe;
+mod proc;
 mod seccomp;
 mod spec;
 #[expect(unsafe_code, reason = "the one place that talks to the kernel and to CPython by pointer")]
@@ -27,7 +28,8 @@ mod sys;
 
 pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send};
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
-pub use seccomp::{SeccompError, guest_filters};
-pub use spec::{Identity, JailSpec, RootEntry};
+pub use proc::stand_ins;
+pub use seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
+pub use spec::{Identity, JailSpec, Links, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;

@@ -1,8 +1,7 @@
 //! From limits to the plan that every cell of a template is made by.
 
-use std::path::Path;
-
-use crate::seccomp::{SeccompError, cell_filter, zygote_filters};
+use crate::proc;
+use crate::seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
@@ -25,8 +24,8 @@ pub struct CellLimits {
     pub open_files: u64,
     /// Processes and threads, where no cgroup counts them.
     pub processes: Option<u64>,
-    /// Bytes of data a process may have beyond what it was born with, where no cgroup bounds memory.
-    pub extra_data: Option<u64>,
+    /// Bytes of memory, where no cgroup counts them: each process is then bounded by itself.
+    pub memory_per_process: Option<u64>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, 0 for none.
@@ -36,13 +35,14 @@ pub struct CellLimits {
 /// The id a guest has inside its cell.
 const GUEST_ID: u32 = 1000;
 
-/// Files of the kernel's that tell every user of the machine about the whole of it, and that no program in a cell needs: boot parameters,
-/// which have carried secrets, counts by device that give away what others do, and on old kernels the names of all processes.
-const MASKED: [&str; 5] =
-    ["/proc/cmdline", "/proc/interrupts", "/proc/latency_stats", "/proc/locks", "/proc/sched_debug"];
+/// Addresses for what is mapped and is no memory of the process's own: the code of libraries.
+const LIBRARIES: u64 = 256 << 20;
+
+/// Where nobody counts what sockets hold, each holds little.
+const SMALL_SOCKET_BUFFER: u64 = 128 << 10;
 
 /// Plans the cells of a template.
-pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
+pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     let scratch = kernel::MS_NOSUID | kernel::MS_NODEV;
     let tmpfs = |target: &str, bytes: u64, mode: &str| PlannedMount {
         kind: "tmpfs".into(),
@@ -53,21 +53,16 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
             limits.inodes
         ),
     };
-    let mut rlimits = vec![
-        PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files },
-        PlannedLimit { resource: kernel::RLIMIT_MSGQUEUE, value: 0 },
-    ];
+    let mut rlimits = vec![PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files }];
     rlimits.extend(limits.processes.map(|value| PlannedLimit { resource: kernel::RLIMIT_NPROC, value }));
-    // Not every kernel has every file; a cell's /proc has what this one's has.
-    let masks = MASKED.iter().filter(|path| Path::new(path).exists()).map(|path| PlannedMount {
-        kind: "/dev/null".into(),
-        target: (*path).into(),
-        flags: kernel::MS_BIND,
-        options: String::new(),
-    });
+    // A file in memory is memory too.
+    let largest_file = limits.memory_per_process.map(|bytes| bytes.max(limits.scratch_bytes));
+    rlimits.extend(largest_file.map(|value| PlannedLimit { resource: kernel::RLIMIT_FSIZE, value }));
+    let counted = if limits.memory_per_process.is_some() { Counted::Nothing } else { Counted::Everything };
+    let filter = |sockets| cell_filter(CellFilter { sockets, counted });
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
-    Ok(CellPlan {
+    CellPlan {
         guest_id: GUEST_ID,
         mounts: [
             tmpfs("/workspace", limits.scratch_bytes, "0755"),
@@ -81,13 +76,16 @@ pub fn plan_cell(limits: &CellLimits) -> Result<CellPlan, SeccompError> {
             },
         ]
         .into_iter()
-        .chain(masks)
+        .chain(proc::mounts())
         .collect(),
         rlimits,
-        extra_data: limits.extra_data.unwrap_or(0),
+        extra_data: limits.memory_per_process.unwrap_or(0),
+        socket_buffer: limits.memory_per_process.map_or(0, |_| SMALL_SOCKET_BUFFER),
+        extra_addresses: limits.memory_per_process.map_or(0, |bytes| bytes.saturating_add(LIBRARIES)),
         writable,
         landlock: limits.landlock,
-        zygote_filters: zygote_filters()?,
-        cell_filter: cell_filter()?,
-    })
+        zygote_filter: zygote_filter(),
+        cell_filter: filter(Sockets::Watched),
+        unwatched_filter: filter(Sockets::Unwatched),
+    }
 }

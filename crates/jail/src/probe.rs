@@ -190,6 +190,9 @@ impl Circumstances {
     /// The usual cause of a refusal, and what ends it.
     fn remedy(self, errno: Option<i32>) -> String {
         const EPERM: i32 = 1;
+        if let Some(remedy) = errno.and_then(shortage) {
+            return remedy.into();
+        }
         let text = match (self, errno) {
             (Self { apparmor_restricts: true, .. }, _) => {
                 "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, \
@@ -224,6 +227,26 @@ impl Circumstances {
         };
         text.into()
     }
+}
+
+/// What to do where the kernel refused for want of something, and not for want of rights.
+pub fn shortage(errno: i32) -> Option<&'static str> {
+    const EAGAIN: i32 = 11;
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    Some(match errno {
+        EAGAIN => {
+            "this user has as many processes and threads as it may have (ulimit -u, TasksMax of its unit or pids.max of its group): \
+             end some or raise the limit"
+        }
+        ENOMEM => {
+            "the machine, or this program's control group, has no memory left: free some or raise the limit"
+        }
+        ENFILE => "the machine has as many open files as it may have: raise fs.file-max",
+        EMFILE => "this program has as many open files as it may have: raise its limit (ulimit -n)",
+        _ => return None,
+    })
 }
 
 fn landlock(version: u32) -> Protection {
@@ -280,6 +303,9 @@ mod tests {
             (Circumstances { none_allowed: true, ..here }, Some(28), "max_user_namespaces=15000"),
             (Circumstances { in_container: true, ..here }, EPERM, "seccomp=unconfined"),
             (here, EPERM, "systempaths=unconfined"),
+            (Circumstances { in_container: true, ..here }, Some(11), "ulimit -u"),
+            (here, Some(12), "no memory left"),
+            (here, Some(24), "ulimit -n"),
             (here, Some(22), "older than 5.12"),
         ] {
             let remedy = circumstances.remedy(errno);

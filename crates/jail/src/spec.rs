@@ -38,6 +38,15 @@ impl Identity {
     pub const NOBODYS_RANGE: Self = Self::Range { first: 0x7000_0000, count: 0x1_0000 };
 }
 
+/// What becomes of symbolic links on the way to a file of the host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Links {
+    /// They are followed: the path is the system's own.
+    Followed,
+    /// There must be none: somebody may have put one there since the path was looked at.
+    Refused,
+}
+
 /// One piece of the root file system. Parents are made as needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RootEntry {
@@ -68,6 +77,8 @@ pub enum RootEntry {
         target: PathBuf,
         /// Whether it may be written to.
         writable: bool,
+        /// What to do with symbolic links on the way to the source.
+        links: Links,
     },
     /// A device node of the host's.
     Device {

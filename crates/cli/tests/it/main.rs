@@ -5,6 +5,7 @@ mod belljar;
 mod docker;
 mod doctor;
 mod exit_codes;
+mod inherited;
 mod output;
 mod sandbox;
 mod shell;

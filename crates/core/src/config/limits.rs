@@ -129,6 +129,13 @@ impl ResourceLimits {
     pub fn memory_bytes(&self) -> u64 {
         self.memory_mb.saturating_mul(1024 * 1024)
     }
+
+    /// What sockets may hold besides, in bytes, where the kernel counts that apart from other memory: control groups of
+    /// version 1. With version 2 it is part of the memory limit.
+    pub fn socket_memory_bytes(&self) -> u64 {
+        const LEAST: u64 = 4 << 20;
+        (self.memory_bytes() / 8).max(LEAST)
+    }
 }
 
 #[cfg(test)]

@@ -6,25 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-
-/// Guest places that Belljar fills itself. Nothing may be mounted at, inside or above one.
-const RESERVED: [&str; 15] = [
-    "/proc",
-    "/dev",
-    "/sys",
-    "/workspace",
-    "/tmp",
-    "/tools",
-    "/usr",
-    "/lib",
-    "/lib64",
-    "/bin",
-    "/sbin",
-    "/etc",
-    "/opt/pydeps",
-    "/opt/python",
-    "/run/belljar",
-];
+use crate::layout::{RESERVED, overlap};
 
 /// One host file or directory that a sandbox sees, read-only unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,11 +119,6 @@ fn check_target(path: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
-}
-
-/// Whether one path is the other or lies inside it, component by component.
-fn overlap(one: &str, other: &str) -> bool {
-    Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
 }
 
 /// How paths seen by Belljar's process are called by the docker daemon, prefix by prefix.

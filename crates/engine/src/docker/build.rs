@@ -36,7 +36,7 @@ pub(super) async fn ensure(
 ) -> Result<Image, EngineError> {
     let base = base_image(&blueprint.config);
     let base_id = base_id(daemon, &base, progress).await?;
-    let plan = ImagePlan::new(blueprint, &base_id, &settings.installer)?;
+    let plan = ImagePlan::new(blueprint, &base_id, &settings.installer);
     if is_there(daemon, &plan.tag).await? {
         return Ok(Image { tag: plan.tag, built: false });
     }

@@ -1,15 +1,16 @@
 //! How a container of ours is set up: what it may use, see and do, whatever its image says.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
-use belljar_core::config::{HostPathMap, SandboxConfig};
+use belljar_core::config::SandboxConfig;
+use belljar_core::layout;
 use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
     MountBindOptions, MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
 };
 
 use super::DockerError;
+use super::grants::Grants;
 
 const MIB: i64 = 1 << 20;
 /// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either: it is
@@ -18,31 +19,50 @@ pub(super) const SUPERVISOR_BYTES: i64 = 12 * MIB;
 /// Over which a share of the processors is counted. The daemon's simpler setting refuses more than the machine has.
 const CPU_PERIOD_MICROS: i64 = 100_000;
 /// Where the proxy's socket shows up in containers that have a way out.
-pub(super) const WAY_OUT: &str = "/run/belljar-way-out";
+pub(super) const WAY_OUT: &str = layout::EGRESS;
 /// What every cell of every engine is called.
 const HOST_NAME: &str = "belljar";
 /// Who a guest is.
 const USER: &str = "1000:1000";
 
-/// What is empty to a guest: what Docker hides by itself, what tells of the host besides, and what a native cell does not have: terminals,
-/// queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
-const MASKED: [&str; 37] = [
+/// What is empty to a guest: what Docker hides by itself, counts of what the whole machine does, and what a native cell
+/// does not have: terminals, queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
+const MASKED: [&str; 56] = [
     "/dev/mqueue",
     "/dev/pts",
-    "/proc/asound",
     "/proc/acpi",
+    "/proc/asound",
+    "/proc/buddyinfo",
+    "/proc/cgroups",
     "/proc/cmdline",
+    "/proc/diskstats",
+    "/proc/driver",
+    "/proc/dynamic_debug",
+    "/proc/fs",
     "/proc/interrupts",
+    "/proc/irq",
     "/proc/kcore",
-    "/proc/keys",
     "/proc/key-users",
+    "/proc/keys",
     "/proc/latency_stats",
     "/proc/locks",
+    "/proc/mdstat",
+    "/proc/pagetypeinfo",
+    "/proc/pressure",
     "/proc/sched_debug",
+    "/proc/schedstat",
     "/proc/scsi",
+    "/proc/softirqs",
+    "/proc/sys/debug",
+    "/proc/sys/dev",
+    "/proc/sys/fs",
+    "/proc/sys/kernel/pty",
+    "/proc/sys/sunrpc",
     "/proc/timer_list",
     "/proc/timer_stats",
     "/proc/version_signature",
+    "/proc/vmstat",
+    "/proc/zoneinfo",
     "/sys/block",
     "/sys/bus",
     "/sys/class",
@@ -65,8 +85,24 @@ const MASKED: [&str; 37] = [
     "/sys/module",
     "/sys/power",
 ];
-/// What a guest cannot change even where permissions would let it. Docker's own list.
-const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+/// What a guest cannot change even where permissions would let it. Docker's own list, and the devices: whoever may write
+/// to one may also set its times, which the next guest would find. Writing to a device itself is not changing its file.
+const READ_ONLY: [&str; 4] = ["/dev", "/proc/bus", "/proc/sys", "/proc/sysrq-trigger"];
+
+/// Settings of the container's own network.
+fn sysctls() -> HashMap<String, String> {
+    // Least, first and most bytes that a connection buffers each way. With control groups of version 1 no runtime limits
+    // what sockets hold, so each holds little, and the supervisor bounds how many there are.
+    const BUFFERS: &str = "4096 65536 131072";
+    [
+        // Where a daemon has no IPv6, the loopback would have none either.
+        ("net.ipv6.conf.all.disable_ipv6", "0"),
+        ("net.ipv4.tcp_rmem", BUFFERS),
+        ("net.ipv4.tcp_wmem", BUFFERS),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
 
 /// One container before it is made.
 pub(super) struct ContainerPlan<'a> {
@@ -74,7 +110,7 @@ pub(super) struct ContainerPlan<'a> {
     pub(super) image: &'a str,
     pub(super) env: &'a [String],
     pub(super) labels: HashMap<String, String>,
-    pub(super) paths: &'a HostPathMap,
+    pub(super) grants: &'a Grants,
     /// The volume with the proxy's socket.
     pub(super) way_out: Option<&'a str>,
     /// Whether it needs a place for an authority to believe.
@@ -90,7 +126,7 @@ impl ContainerPlan<'_> {
             user: Some(USER.into()),
             env: Some(self.env.to_vec()),
             labels: Some(self.labels.clone()),
-            working_dir: Some("/workspace".into()),
+            working_dir: Some(layout::WORKSPACE.into()),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
@@ -135,8 +171,8 @@ impl ContainerPlan<'_> {
             }),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
-            // One more: the supervisor.
-            pids_limit: Some(i64::from(limits.pids_limit) + 1),
+            // Two more: the supervisor, and the thread by which it answers for sockets.
+            pids_limit: Some(i64::from(limits.pids_limit) + 2),
             ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),
@@ -145,8 +181,7 @@ impl ContainerPlan<'_> {
             dns_search: Some(vec![".".into()]),
             // Without a network the daemon does not say so itself.
             extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
-            // Where a daemon has no IPv6, the loopback would have none either.
-            sysctls: Some(HashMap::from([("net.ipv6.conf.all.disable_ipv6".to_owned(), "0".to_owned())])),
+            sysctls: Some(sysctls()),
             tmpfs: Some(self.scratch()),
             mounts: Some(self.mounts()),
             init: Some(false),
@@ -168,17 +203,17 @@ impl ContainerPlan<'_> {
         let room = format!("rw,exec,nosuid,nodev,size={megabytes}m{inodes},mode=1777");
         // The daemon's own /dev/shm would have no limit on inodes.
         let mut scratch: HashMap<_, _> =
-            ["/workspace", "/tmp", "/dev/shm"].map(|place| (place.to_owned(), room.clone())).into();
+            [layout::WORKSPACE, "/tmp", "/dev/shm"].map(|place| (place.to_owned(), room.clone())).into();
         if self.trusts {
-            scratch.insert("/run/belljar".into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
+            scratch.insert(layout::BELLJAR.into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
         }
         scratch
     }
 
     fn mounts(&self) -> Vec<Mount> {
-        let resources = self.config.resources.iter().map(|resource| Mount {
+        let resources = self.grants.sources().map(|(resource, source)| Mount {
             typ: Some(MountType::BIND),
-            source: Some(resource.mount_source(self.paths).display().to_string()),
+            source: Some(source.display().to_string()),
             target: Some(resource.container_path.clone()),
             read_only: Some(resource.read_only),
             bind_options: Some(MountBindOptions {
@@ -204,18 +239,49 @@ impl ContainerPlan<'_> {
         let about_a_mount = message.contains("bind source path does not exist")
             || message.contains("invalid mount config")
             || message.contains("no such file or directory");
-        let meant = self.config.resources.iter().find(|resource| {
-            let mounted = resource.mount_source(self.paths);
-            about_a_mount && message.contains(&*mounted.to_string_lossy())
-        });
+        let meant = self
+            .grants
+            .sources()
+            .find(|(_, source)| about_a_mount && message.contains(&*source.to_string_lossy()));
         match meant {
-            Some(resource) => DockerError::Resource {
+            Some((resource, source)) => DockerError::Resource {
                 host_path: resource.host_path.clone(),
-                mounted: PathBuf::from(&*resource.mount_source(self.paths)),
+                mounted: source.to_owned(),
                 container_path: resource.container_path.clone(),
                 message: message.clone(),
             },
             None => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar_core::config::HostPathMap;
+    use belljar_core::layout::{RESERVED, overlap};
+
+    use super::*;
+
+    /// Whatever is mounted into a container must be out of reach of a grant, which would hide it.
+    #[test]
+    fn everything_that_is_mounted_is_in_a_reserved_place() {
+        let config = SandboxConfig::default();
+        let grants = Grants::open(&config.resources, &HostPathMap::default(), true).unwrap();
+        let plan = ContainerPlan {
+            config: &config,
+            image: "image",
+            env: &[],
+            labels: HashMap::new(),
+            grants: &grants,
+            way_out: Some("volume"),
+            trusts: true,
+            is_podman: false,
+        };
+        let mounts = plan.mounts().into_iter().filter_map(|mount| mount.target);
+        let covered = MASKED.iter().chain(&READ_ONLY).map(|path| (*path).to_owned());
+        let image = [layout::SUPERVISOR, layout::LAYER, layout::TOOLS].map(str::to_owned);
+        for path in plan.scratch().into_keys().chain(mounts).chain(covered).chain(image) {
+            assert!(RESERVED.iter().any(|place| overlap(&path, place)), "{path} could be granted");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use belljar_core::config::SandboxConfig;
-use belljar_jail::{SeccompError, guest_filters};
+use belljar_jail::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
@@ -35,11 +35,7 @@ pub(super) fn base_image(config: &SandboxConfig) -> String {
 impl ImagePlan {
     /// The image of a blueprint on a base that the daemon knows under `base_id`, whatever it is called today. `installer` are files for
     /// the installer alone: they are in no layer of the image, and not in its name.
-    pub(super) fn new(
-        blueprint: &Blueprint,
-        base_id: &str,
-        installer: &InstallerFiles,
-    ) -> Result<Self, SeccompError> {
+    pub(super) fn new(blueprint: &Blueprint, base_id: &str, installer: &InstallerFiles) -> Self {
         let config = &blueprint.config;
         let settings = serde_json::json!({
             "preload": config.preload,
@@ -50,8 +46,8 @@ impl ImagePlan {
             ("belljar/harness.py".to_owned(), HARNESS.into()),
             ("belljar/prepare.py".to_owned(), PREPARE.into()),
             ("belljar/template.json".to_owned(), settings.to_string().into_bytes()),
-            ("belljar/filters".to_owned(), with_lengths(&guest_filters()?)),
         ];
+        files.extend(filters());
         files.extend(SUPERVISOR.map(|(name, source)| (format!("belljar/{name}"), source.into())));
         for tool in &blueprint.tools {
             files.push((format!("tools/{}", tool.file_name), tool.source.clone().into_bytes()));
@@ -63,12 +59,12 @@ impl ImagePlan {
         let dockerfile = dockerfile(config, &base, !blueprint.tools.is_empty());
         let checksum = checksum(&dockerfile, base_id, &files);
         files.extend(installer.files.iter().cloned());
-        Ok(Self {
+        Self {
             tag: format!("belljar/{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
             checksum,
             dockerfile,
             files,
-        })
+        }
     }
 
     /// The build context.
@@ -174,9 +170,15 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
     text
 }
 
-fn with_lengths(filters: &[Vec<u8>]) -> Vec<u8> {
-    let length = |filter: &Vec<u8>| u32::try_from(filter.len()).expect("a filter is a few KiB").to_le_bytes();
-    filters.iter().flat_map(|filter| length(filter).into_iter().chain(filter.iter().copied())).collect()
+/// What a container may ask of the kernel: what every cell may, and of two programs more the one that the supervisor picks.
+fn filters() -> [(String, Vec<u8>); 3] {
+    // Whether this daemon's control groups count sockets is not known while an image is made.
+    let cell = |sockets| cell_filter(CellFilter { sockets, counted: Counted::NotSockets });
+    [
+        ("belljar/filter".to_owned(), zygote_filter()),
+        ("belljar/filter-watched".to_owned(), cell(Sockets::Watched)),
+        ("belljar/filter-unwatched".to_owned(), cell(Sockets::Unwatched)),
+    ]
 }
 
 fn checksum(dockerfile: &str, base_id: &str, files: &[(String, Vec<u8>)]) -> String {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     fn tag(blueprint: &Blueprint, base: &str) -> String {
-        ImagePlan::new(blueprint, base, &InstallerFiles::default()).unwrap().tag
+        ImagePlan::new(blueprint, base, &InstallerFiles::default()).tag
     }
 
     /// Makes a blueprint another one.
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn settings_of_the_installer_are_in_no_layer_of_the_image() {
         let variables = [("PIP_INDEX_URL".to_owned(), "https://me:password@index/simple".to_owned())];
-        let plan = ImagePlan::new(&blueprint(), "x", &InstallerFiles::new(&variables)).unwrap();
+        let plan = ImagePlan::new(&blueprint(), "x", &InstallerFiles::new(&variables));
         assert!(!plan.dockerfile.contains("password"));
         let last_stage = plan.dockerfile.rsplit("FROM").next().unwrap();
         assert!(!last_stage.contains("installer"), "{last_stage}");
@@ -263,8 +265,7 @@ mod tests {
 
     #[test]
     fn the_same_plan_is_the_same_archive() {
-        let plan =
-            || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).unwrap().archive().unwrap();
+        let plan = || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).archive().unwrap();
         assert_eq!(plan(), plan());
     }
 }

@@ -13,6 +13,7 @@ use super::build::{self, BuildSettings};
 use super::cell::Living;
 use super::context::InstallerFiles;
 use super::daemon::{Daemon, Facts};
+use super::grants::Grants;
 use super::labels::Controller;
 use super::protections::protections;
 use super::prune::{Pruned, Sureness, prune};
@@ -138,6 +139,9 @@ impl DockerEngine {
     ) -> Result<Arc<dyn Template>, EngineError> {
         self.check(blueprint)?;
         let config = &blueprint.config;
+        // Before anything is built: a grant that cannot be made safe is refused.
+        let is_local = matches!(*self.daemon.address, Address::Unix(_));
+        let grants = Grants::open(&config.resources, &self.options.host_path_map, is_local)?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
         let sidecar = if config.network_policy.is_isolated() {
             None
@@ -157,7 +161,7 @@ impl DockerEngine {
             report: TemplateReport::default(),
             daemon: self.daemon.clone(),
             controller: self.controller.clone(),
-            paths: self.options.host_path_map.clone(),
+            grants,
             uses: self.options.max_uses.max(1),
             ready_within: self.options.ready_within,
             sidecar,

@@ -92,6 +92,17 @@ pub enum DockerError {
         /// The daemon's word.
         message: String,
     },
+    /// The daemon mounted something else than what was looked at.
+    #[error(
+        "file resource {container_path}: the daemon has mounted something else than {host_path}: somebody has put another \
+         file or a link in its place meanwhile. Grant a path that only you can change"
+    )]
+    OtherResource {
+        /// As configured.
+        host_path: PathBuf,
+        /// Where it shows up.
+        container_path: String,
+    },
     /// The proxy beside the containers failed.
     #[error("the egress proxy of sandbox `{name}` cannot serve: {reason}{}", last_lines(.log))]
     Sidecar {
@@ -130,6 +141,7 @@ impl DockerError {
                 | Self::BaseImage { .. }
                 | Self::Build { .. }
                 | Self::Resource { .. }
+                | Self::OtherResource { .. }
         )
     }
 

@@ -88,7 +88,8 @@ impl Whereabouts {
     }
 }
 
-fn boot() -> String {
+/// The machine, since it was last started.
+pub(super) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 

@@ -42,6 +42,16 @@ pub(super) struct Ready {
     pub(super) python: String,
     pub(super) tools: Vec<String>,
     pub(super) warnings: Vec<String>,
+    pub(super) surroundings: Surroundings,
+}
+
+/// What the supervisor finds around itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Surroundings {
+    /// Of the machine it runs on.
+    pub(super) boot_id: String,
+    /// Device and inode of each granted path, in the order of the config.
+    pub(super) granted: Vec<(u64, u64)>,
 }
 
 /// What the kernel had counted when the message was written; absent where nobody looked.

@@ -26,6 +26,7 @@ mod daemon;
 mod engine;
 mod error;
 mod frames;
+mod grants;
 mod labels;
 mod message;
 mod protections;

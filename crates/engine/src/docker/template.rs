@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use belljar_core::CellId;
-use belljar_core::config::HostPathMap;
 use belljar_core::wire::PROTOCOL;
 
 use super::DockerError;
@@ -13,6 +12,7 @@ use super::attach::attach;
 use super::cell::{DockerCell, Living, Parts, not_ready};
 use super::container::ContainerPlan;
 use super::daemon::Daemon;
+use super::grants::Grants;
 use super::labels::Controller;
 use super::message::{Ready, way_out_settings};
 use super::remover::Remover;
@@ -30,7 +30,7 @@ pub(super) struct DockerTemplate {
     pub(super) report: TemplateReport,
     pub(super) daemon: Daemon,
     pub(super) controller: Controller,
-    pub(super) paths: HostPathMap,
+    pub(super) grants: Grants,
     pub(super) uses: u32,
     pub(super) ready_within: Duration,
     pub(super) sidecar: Option<Sidecar>,
@@ -49,6 +49,14 @@ impl Template for DockerTemplate {
         self.uses > 1
     }
 
+    fn close(&self) {
+        drop(self.first.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let left = std::mem::take(&mut *self.living.lock().unwrap_or_else(PoisonError::into_inner));
+        for container in left {
+            self.remover.remove(container);
+        }
+    }
+
     fn spawn(&self, _need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -64,10 +72,7 @@ impl Template for DockerTemplate {
 impl Drop for DockerTemplate {
     /// With its template every container goes, those in use too.
     fn drop(&mut self) {
-        let left = std::mem::take(&mut *self.living.lock().unwrap_or_else(PoisonError::into_inner));
-        for container in left {
-            self.remover.remove(container);
-        }
+        self.close();
     }
 }
 
@@ -88,7 +93,7 @@ impl DockerTemplate {
             image: &self.image,
             env: &env,
             labels: self.controller.labels("cell", &config.name),
-            paths: &self.paths,
+            grants: &self.grants,
             way_out: self.sidecar.as_ref().map(Sidecar::volume),
             trusts: authority.is_some(),
             is_podman: self.daemon.facts.is_podman(),
@@ -121,6 +126,7 @@ impl DockerTemplate {
             let reason = format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol);
             return Err(not_ready(&cell, &self.image, reason));
         }
+        self.grants.compare(&ready.surroundings)?;
         if let Some(admitted) = admitted {
             cell.open_way_out(admitted.way_out);
         }

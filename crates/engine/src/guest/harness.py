@@ -517,11 +517,17 @@ class Template:
         self.tools = []
         self._loop = None
 
-    def load_tools(self):
+    def has_anything_to_load(self, settings):
+        return bool(self._tool_files() or settings["preload"] or settings["dependencies"])
+
+    def _tool_files(self):
         try:
-            names = sorted(name for name in os.listdir(TOOLS_DIRECTORY) if name.endswith(".py"))
+            return sorted(name for name in os.listdir(TOOLS_DIRECTORY) if name.endswith(".py"))
         except FileNotFoundError:
-            return
+            return []
+
+    def load_tools(self):
+        names = self._tool_files()
         before = dict(_base_globals)
         for name in names:
             path = os.path.join(TOOLS_DIRECTORY, name)
@@ -654,7 +660,50 @@ _NEED_NO_REPAIR = ("threading", "logging", "concurrent.futures.thread")
 _repairs = []
 
 
+class Generators:
+    """Notices random generators that are made without a seed while tools are loaded: each cell has to seed them anew.
+
+    One that was given a seed goes on as it was made, in every cell alike: that is what a seed is for.
+    """
+
+    def __init__(self):
+        self._unseeded = []
+
+    def __enter__(self):
+        import random
+        import weakref
+
+        self._class, self._seed = random.Random, random.Random.seed
+        original, unseeded = self._seed, self._unseeded
+
+        def seed(generator, a=None, *rest, **named):
+            original(generator, a, *rest, **named)
+            unseeded[:] = [known for known in unseeded if known() not in (None, generator)]
+            if a is None:
+                unseeded.append(weakref.ref(generator))
+
+        random.Random.seed = seed
+        return self
+
+    def __exit__(self, *_):
+        self._class.seed = self._seed
+
+    def seed_anew(self):
+        for known in self._unseeded:
+            generator = known()
+            if generator is not None:
+                generator.seed()
+
+
+def _change_authkey():
+    process = sys.modules["multiprocessing.process"].current_process()
+    process.authkey = os.urandom(32)
+
+
 def prepare_for_clone():
+    if "multiprocessing.process" in sys.modules:
+        # Whoever knows the key may send objects to unpickle to the processes of a script.
+        _repairs.append(_change_authkey)
     for hooks in _fork_hooks:
         if any(getattr(hook, "__module__", "") in _NEED_NO_REPAIR for hook in hooks.values()):
             continue
@@ -675,6 +724,8 @@ def _repair_after_clone():
     for hooks in _fork_hooks:
         _register_at_fork(**hooks)
     _main_thread._native_id = _thread.get_native_id()
+    # The zygote ignores it, a cell does not, and Python shall know.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 _main_thread = threading.main_thread()
@@ -691,8 +742,11 @@ def prepare(settings):
     sys.stdout = sys.__stdout__ = _stdout
     sys.stderr = sys.__stderr__ = _stderr
     template = Template()
-    template.load_tools()
-    template.preload(settings["preload"], settings["dependencies"])
+    if template.has_anything_to_load(settings):
+        with Generators() as generators:
+            template.load_tools()
+            template.preload(settings["preload"], settings["dependencies"])
+        _repairs.append(generators.seed_anew)
     # As for any script: a module that it writes next to itself can be imported. Last, so that nothing above is looked for there.
     sys.path.insert(0, WORKSPACE)
     for _ in range(WARM_UPS):

@@ -7,19 +7,21 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use belljar_core::NetworkPolicy;
+use belljar_core::layout::{LAYER, WORKSPACE};
 
 use crate::engine::Blueprint;
 
 /// The harness's source.
 pub const HARNESS: &str = include_str!("harness.py");
 /// PID 1 of containers: `supervisor.py` and what it is made of, by file name.
-pub const SUPERVISOR: [(&str, &str); 7] = [
+pub const SUPERVISOR: [(&str, &str); 8] = [
     ("supervisor.py", include_str!("container/supervisor.py")),
     ("rights.py", include_str!("container/rights.py")),
     ("host.py", include_str!("container/host.py")),
     ("meter.py", include_str!("container/meter.py")),
     ("guest.py", include_str!("container/guest.py")),
     ("renewal.py", include_str!("container/renewal.py")),
+    ("sockets.py", include_str!("container/sockets.py")),
     ("way_out.py", include_str!("container/way_out.py")),
 ];
 
@@ -28,8 +30,6 @@ pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
-/// Where a guest finds its dependency layer.
-pub(crate) const LAYER: &str = "/opt/pydeps";
 /// Certificates that programs in a guest believe, where it is not enough to believe the usual ones.
 pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
 /// The variables by which programs are told of that bundle.
@@ -48,7 +48,7 @@ pub(crate) fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
     let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
     let mut env: BTreeMap<String, String> = [
         ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", "/workspace"),
+        ("HOME", WORKSPACE),
         ("TMPDIR", "/tmp"),
         ("USER", "sandbox"),
         ("LOGNAME", "sandbox"),

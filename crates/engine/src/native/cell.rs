@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,12 +15,13 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
-use super::places::LeasedPlace;
+use super::network_namespaces::{LeasedNamespace, proves_untouched};
+use super::template::NativeTemplate;
 use super::watch::watch;
 use super::way_out::WayOut;
-use super::zygote::Newborn;
+use super::zygote::{Newborn, SOCKETS_WERE_MADE};
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
-use crate::reaper::{self, Reaper, Remains};
+use crate::reaper::{self, Remains};
 
 /// One side's ends of what a cell is connected by, besides its channel.
 pub(super) struct CellEnds<E> {
@@ -32,7 +34,7 @@ pub(super) struct CellEnds<E> {
 pub(super) struct Share {
     pub(super) cgroup: CellCgroup,
     pub(super) host_id: Option<LeasedId>,
-    pub(super) place: LeasedPlace,
+    pub(super) network: LeasedNamespace,
 }
 
 /// One cell. Its parts go to the reaper when it is dropped.
@@ -40,7 +42,7 @@ pub(super) struct NativeCell {
     id: CellId,
     /// `None` only while being dropped.
     parts: Option<Parts>,
-    reaper: Reaper,
+    template: Arc<NativeTemplate>,
     end: Option<End>,
     /// Processor time spent on getting ready, which no run shall be charged with.
     spent_before_ready: u64,
@@ -56,6 +58,8 @@ struct Parts {
     way_out: Option<WayOut>,
     share: Share,
     channel_open: bool,
+    /// As far as PID 1 has told: nobody in the cell has made a socket.
+    network_is_untouched: bool,
 }
 
 const READ_SIZE: usize = 64 * 1024;
@@ -66,7 +70,7 @@ impl NativeCell {
         ends: CellEnds<AsyncFd<OwnedFd>>,
         newborn: Newborn,
         share: Share,
-        reaper: Reaper,
+        template: Arc<NativeTemplate>,
     ) -> io::Result<Self> {
         let parts = Parts {
             channel: watch(newborn.channel, Interest::READABLE | Interest::WRITABLE)?,
@@ -78,8 +82,9 @@ impl NativeCell {
             way_out: None,
             share,
             channel_open: true,
+            network_is_untouched: newborn.is_untouched,
         };
-        Ok(Self { id, parts: Some(parts), reaper, end: None, spent_before_ready: 0 })
+        Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
     }
 
     /// Gives it its way to the hosts it may talk to.
@@ -139,18 +144,21 @@ impl NativeCell {
         }
     }
 
-    /// What PID 1 left on the status socket, once it is dead.
+    /// What PID 1 left on the status socket about the cell's end, once it is dead.
     async fn read_status(&mut self) -> Option<Vec<u8>> {
-        let parts = self.parts.as_ref()?;
+        let parts = self.parts.as_mut()?;
         // PID 1 writes before it exits, so once it is dead whatever it had to say can be read without waiting.
         let _ = parts.process.readable().await;
         let mut record = vec![0; 4096];
-        match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
-            Ok(read) if read > 0 => {
-                record.truncate(read);
-                Some(record)
+        loop {
+            match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
+                Ok(1) if record[0] == SOCKETS_WERE_MADE => parts.network_is_untouched = false,
+                Ok(read) if read > 0 => {
+                    record.truncate(read);
+                    return Some(record);
+                }
+                _ => return None,
             }
-            _ => None,
         }
     }
 
@@ -254,13 +262,35 @@ impl Cell for NativeCell {
 impl Drop for NativeCell {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let Parts { channel, stdout, stderr, status, process, scratch, share, .. } = parts;
-        let Share { cgroup, host_id, place } = share;
-        self.reaper.reap(Remains {
+        let Parts { channel, stdout, stderr, status, process, scratch, share, network_is_untouched, .. } =
+            parts;
+        let Share { cgroup, host_id, network } = share;
+        self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            belongings: Box::new((channel, stdout, stderr, status, scratch, host_id, place)),
+            belongings: Box::new(Belongings {
+                status: status.into_inner(),
+                network,
+                network_is_untouched,
+                _others: (channel, stdout, stderr, scratch, host_id),
+            }),
         });
+    }
+}
+
+/// What goes back, or goes, when every process of a cell is gone.
+struct Belongings<T> {
+    status: OwnedFd,
+    network: LeasedNamespace,
+    network_is_untouched: bool,
+    _others: T,
+}
+
+impl<T> Drop for Belongings<T> {
+    fn drop(&mut self) {
+        if self.network_is_untouched && proves_untouched(&self.status) {
+            self.network.vouch();
+        }
     }
 }
 

@@ -17,13 +17,14 @@ use belljar_proxy::{Egress, Resolve, Roots};
 
 use super::check;
 use super::ids::IdPool;
-use super::places::PlaceNumbers;
+use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
 use super::root::{self, HARNESS_PATH};
 use super::template::NativeTemplate;
 use super::way_out;
 use super::zygote::Zygote;
 use crate::EngineError;
+use crate::blocking::on_a_thread;
 use crate::builder::{LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
 use crate::python::{self, Interpreter, Search};
@@ -99,7 +100,8 @@ impl NativeEngine {
             // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
             processes: (!self.resources.cgroups.has(Controller::Pids))
                 .then_some(u64::from(limits.pids_limit) + 1),
-            extra_data: (!self.resources.cgroups.has(Controller::Memory)).then_some(limits.memory_mb * MIB),
+            memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
+                .then_some(limits.memory_mb * MIB),
             writable,
             landlock: self.survey.landlock,
         }
@@ -120,10 +122,10 @@ impl NativeEngine {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
-        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable))?;
+        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable));
         let spec = JailSpec {
             identity: self.identity,
-            hostname: "belljar".into(),
+            hostname: root::HOST_NAME.into(),
             root: guest.entries,
             command: vec![guest.python, "-I".into(), "-S".into(), "-B".into(), HARNESS_PATH.into()],
             env: guest.env,
@@ -148,11 +150,12 @@ impl NativeEngine {
             tools: ready.tools,
             warnings: guest.warnings.into_iter().chain(ready.warnings).collect(),
         };
-        Ok(Arc::new(NativeTemplate {
+        Ok(Arc::new_cyclic(|me| NativeTemplate {
+            me: me.clone(),
             name: config.name.clone(),
             report,
             zygote,
-            places: PlaceNumbers::default(),
+            networks: NetworkNamespaces::default(),
             egress,
             limits: cgroup_limits(limits),
             resources: Arc::clone(&self.resources),
@@ -225,7 +228,7 @@ impl Engine for NativeEngine {
         let resources = Arc::clone(&self.resources);
         Box::pin(async move {
             // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
-            let _ = tokio::task::spawn_blocking(move || resources.reaper.wait_until_idle()).await;
+            let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
         })
     }
 }
@@ -234,6 +237,7 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
+        socket_bytes: limits.socket_memory_bytes(),
         cpu_quota: limits.cpu_quota,
         // One more: PID 1 of the cell.
         pids: u64::from(limits.pids_limit) + 1,
@@ -250,11 +254,5 @@ fn raise_descriptor_limit() {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(EngineError::Io { action: "wait for a background step", source: error.into() }),
-        },
-    }
+    on_a_thread("belljar-prepare", work).await.map_err(EngineError::io("start a background step"))?
 }

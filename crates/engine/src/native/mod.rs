@@ -12,7 +12,7 @@ mod cell;
 mod check;
 mod engine;
 mod ids;
-mod places;
+mod network_namespaces;
 mod resources;
 mod root;
 mod template;

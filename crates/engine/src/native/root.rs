@@ -5,15 +5,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use belljar_core::config::FileResource;
-use belljar_jail::RootEntry;
+use belljar_core::layout::{self, LAYER};
+use belljar_jail::{Links, RootEntry};
 
 use crate::EngineError;
 use crate::engine::Blueprint;
-use crate::guest::{self, HARNESS, LAYER};
+use crate::grants;
+use crate::guest::{self, HARNESS};
 use crate::python::Interpreter;
 
-/// Where an interpreter that is not the system's shows up; its place on the host is nobody's business inside.
-const PYTHON: &str = "/opt/python";
+/// What every cell is called.
+pub(super) const HOST_NAME: &str = "belljar";
 /// The harness, inside.
 pub(super) const HARNESS_PATH: &str = "/run/belljar/harness.py";
 
@@ -37,35 +39,32 @@ pub(super) fn lay_out(
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
+    entries.extend(belljar_jail::stand_ins(HOST_NAME));
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings) = (Vec::new(), Vec::new());
-    for resource in &blueprint.config.resources {
-        let missing = |source| EngineError::Resource {
-            host_path: resource.host_path.clone(),
-            container_path: resource.container_path.clone(),
-            source,
-        };
-        let metadata = std::fs::metadata(&resource.host_path).map_err(missing)?;
+    let resources = &blueprint.config.resources;
+    for (resource, grant) in resources.iter().zip(grants::open_all(resources)?) {
         if guests_are_others {
-            warnings.extend(barred(resource, &metadata));
+            warnings.extend(barred(resource, &grant.metadata));
         }
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
         entries.push(RootEntry::Bind {
-            source: resource.host_path.clone(),
+            source: grant.path,
             target: resource.container_path.clone().into(),
             writable: !resource.read_only,
+            links: Links::Refused,
         });
     }
     match layer {
         Some(path) => entries.push(bind(path, LAYER)),
         None => entries.push(RootEntry::Directory { path: LAYER.into() }),
     }
-    entries.push(RootEntry::Directory { path: "/tools".into() });
+    entries.push(RootEntry::Directory { path: layout::TOOLS.into() });
     for tool in &blueprint.tools {
-        entries.push(file(&format!("/tools/{}", tool.file_name), &tool.source));
+        entries.push(file(&format!("{}/{}", layout::TOOLS, tool.file_name), &tool.source));
     }
     entries.push(file(HARNESS_PATH, HARNESS));
     entries.push(file("/run/belljar/template.json", &template_settings(blueprint)));
@@ -96,7 +95,7 @@ fn barred(resource: &FileResource, metadata: &Metadata) -> Option<String> {
 fn system() -> Vec<RootEntry> {
     let mut entries = vec![
         RootEntry::Proc { path: "/proc".into() },
-        RootEntry::Directory { path: "/workspace".into() },
+        RootEntry::Directory { path: layout::WORKSPACE.into() },
         RootEntry::Directory { path: "/tmp".into() },
     ];
     for path in [
@@ -190,7 +189,7 @@ fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (Str
     if prefix == Path::new("/usr") {
         return (interpreter.executable.display().to_string(), None);
     }
-    let inside = if prefix.starts_with("/usr") { prefix.clone() } else { PathBuf::from(PYTHON) };
+    let inside = if prefix.starts_with("/usr") { prefix.clone() } else { PathBuf::from(layout::PYTHON) };
     entries.push(bind(prefix, &inside));
     let python = match interpreter.executable.strip_prefix(prefix) {
         Ok(relative) => inside.join(relative),
@@ -226,9 +225,39 @@ fn template_settings(blueprint: &Blueprint) -> String {
 }
 
 fn bind(source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> RootEntry {
-    RootEntry::Bind { source: source.into(), target: target.into(), writable: false }
+    RootEntry::Bind { source: source.into(), target: target.into(), writable: false, links: Links::Followed }
 }
 
 fn file(path: &str, contents: &str) -> RootEntry {
     RootEntry::File { path: path.into(), contents: contents.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar_core::config::SandboxConfig;
+    use belljar_core::layout::{RESERVED, overlap};
+
+    use super::*;
+    use crate::engine::ToolSource;
+    use crate::python::{self, Search};
+
+    /// Whatever is put into a guest must be out of reach of a grant, which would hide it.
+    #[test]
+    fn everything_that_is_laid_out_is_in_a_reserved_place() {
+        let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };
+        let tools = vec![ToolSource { file_name: "t.py".into(), source: String::new() }];
+        let blueprint = Blueprint { config: SandboxConfig::default(), tools };
+        let mut guest = lay_out(&blueprint, &interpreter, Some(Path::new("/layer")), false).unwrap();
+        guest.trust("authority");
+        for entry in &guest.entries {
+            let (RootEntry::Directory { path }
+            | RootEntry::File { path, .. }
+            | RootEntry::Symlink { path, .. }
+            | RootEntry::Bind { target: path, .. }
+            | RootEntry::Device { path }
+            | RootEntry::Proc { path }) = entry;
+            let path = path.to_str().unwrap();
+            assert!(RESERVED.iter().any(|place| overlap(path, place)), "{path} could be granted");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use belljar_core::CellId;
 use belljar_jail::CellOrder;
@@ -16,7 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::cell::{CellEnds, NativeCell, Share};
-use super::places::PlaceNumbers;
+use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
 use super::watch::watch;
 use super::way_out::WayOut;
@@ -29,10 +29,12 @@ use crate::guest;
 static CELLS: AtomicU64 = AtomicU64::new(1);
 
 pub(super) struct NativeTemplate {
+    /// Its cells hold it: they live no longer than the zygote does.
+    pub(super) me: Weak<Self>,
     pub(super) name: String,
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
-    pub(super) places: PlaceNumbers,
+    pub(super) networks: NetworkNamespaces,
     /// Whom its cells may talk to, if anybody.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
@@ -43,6 +45,10 @@ pub(super) struct NativeTemplate {
 impl Template for NativeTemplate {
     fn report(&self) -> &TemplateReport {
         &self.report
+    }
+
+    fn close(&self) {
+        self.zygote.end();
     }
 
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
@@ -66,13 +72,14 @@ impl NativeTemplate {
                 reason: "every user id for cells is in use".into(),
             })?),
         };
-        let place = self.places.lease();
+        let network = self.networks.lease();
         let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
             EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
         })?;
         let order = CellOrder {
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
-            place: place.get(),
+            network: network.number(),
+            fresh_network: network.must_be_fresh(),
             hurry: need == Need::Now,
             way_out: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
@@ -85,10 +92,11 @@ impl NativeTemplate {
             }
         };
         cgroup.close_join_files();
-        let share = Share { cgroup, host_id, place };
+        let share = Share { cgroup, host_id, network };
         let (egress, listener) = (self.egress.as_ref(), newborn.listener.take());
-        let mut cell = NativeCell::new(id, ends, newborn, share, self.resources.reaper.clone())
-            .map_err(EngineError::io("watch a cell"))?;
+        let template = self.me.upgrade().expect("a template that makes cells is there");
+        let mut cell =
+            NativeCell::new(id, ends, newborn, share, template).map_err(EngineError::io("watch a cell"))?;
         if let (Some(egress), Some(listener)) = (egress, listener) {
             cell.open_way_out(WayOut::open(egress, listener).map_err(EngineError::Egress)?);
         }
@@ -105,7 +113,7 @@ impl NativeTemplate {
         let (ours, theirs) = connections().map_err(failed())?;
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
-        self.zygote.ask(order, &descriptors).await?;
+        let waiting = self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {
@@ -113,7 +121,7 @@ impl NativeTemplate {
             stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
             status: watch(ours.status, Interest::READABLE).map_err(failed())?,
         };
-        let newborn = self.zygote.birth(&ends.status).await?;
+        let newborn = waiting.birth(&ends.status).await?;
         Ok((ends, newborn))
     }
 }

@@ -5,10 +5,11 @@ use std::io::{self, BufRead, BufReader, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use belljar_jail::probe::shortage;
 use belljar_jail::{CellOrder, Launched};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Deserialize;
@@ -16,15 +17,18 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::watch::watch;
-use crate::EngineError;
+use crate::{EngineError, reaper};
 
-/// A zygote. Dropping it hangs up, and with the zygote go all its cells.
+/// A zygote. Dropping it ends it, and with it go all its cells.
 pub(super) struct Zygote {
     name: String,
-    /// `None` only while being dropped.
-    control: Option<AsyncFd<OwnedFd>>,
+    control: AsyncFd<OwnedFd>,
+    /// A handle on the process itself.
+    process: OwnedFd,
     last_words: LastWords,
     helper: Mutex<Child>,
+    /// When it last said anything.
+    heard: Mutex<Instant>,
 }
 
 /// Handles on a new cell.
@@ -37,7 +41,12 @@ pub(super) struct Newborn {
     pub(super) listener: Option<OwnedFd>,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
+    /// Whether its network namespace is as new, and its PID 1 will say when it is no more.
+    pub(super) is_untouched: bool,
 }
+
+/// What PID 1 of a cell says when somebody in it makes the first socket.
+pub(super) const SOCKETS_WERE_MADE: u8 = b'N';
 
 /// What a zygote says once it is ready.
 #[derive(Debug, Default, Deserialize)]
@@ -54,101 +63,198 @@ struct Greeting {
     r#type: String,
     step: Option<String>,
     error: Option<String>,
+    errno: Option<i32>,
+}
+
+impl Greeting {
+    fn parse(message: &[u8]) -> io::Result<Self> {
+        serde_json::from_slice(message).map_err(io::Error::from)
+    }
 }
 
 /// Heavy packages can take long to import, a zygote that hangs must not take for ever.
 const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long a zygote may say nothing while it is asked for cells. It makes one in milliseconds, so that many callers wait is no excuse.
+const SILENT_AT_MOST: Duration = Duration::from_secs(5);
+
+/// How long a helper may take to end once its zygote is dead.
+const HELPER_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Zygote {
     /// Takes over a launched jail and waits until its zygote serves.
     pub(super) async fn meet(name: &str, launched: Launched) -> Result<(Self, Ready), EngineError> {
         let Launched { control, mut helper } = launched;
         let last_words = LastWords::listen(helper.stderr.take());
+        let helper = Unmet { helper: Some(helper) };
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
-        let zygote =
-            Self { name: name.to_owned(), control: Some(control), last_words, helper: Mutex::new(helper) };
-        let greeting = tokio::time::timeout(READY_WITHIN, receive(zygote.control(), LONGEST_GREETING)).await;
-        let message = match greeting {
-            Err(_) => return Err(zygote.gone("it was not ready within 120 s").await),
-            Ok(Err(_)) => return Err(zygote.gone("").await),
-            Ok(Ok((message, _))) => message,
+        let gone = async |why: &str| EngineError::ZygoteGone {
+            name: name.to_owned(),
+            stderr: last_words.text_after(why).await,
         };
-        let greeting: Greeting = serde_json::from_slice(&message)
-            .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
+        let greeting = tokio::time::timeout(READY_WITHIN, async {
+            let mut process = None;
+            loop {
+                let (message, handles) = receive(&control, LONGEST_GREETING).await?;
+                match Greeting::parse(&message)? {
+                    Greeting { r#type, .. } if r#type == "jailed" => process = handles.into_iter().next(),
+                    greeting => return Ok::<_, io::Error>((greeting, message, process)),
+                }
+            }
+        });
+        let (greeting, message, process) = match greeting.await {
+            Err(_) => return Err(gone("it was not ready within 120 s").await),
+            Ok(Err(_)) => return Err(gone("").await),
+            Ok(Ok(greeted)) => greeted,
+        };
         if greeting.r#type == "failed" {
             return Err(EngineError::Jail {
                 step: greeting.step.unwrap_or_default(),
                 error: greeting.error.unwrap_or_default(),
-                remedy: "`belljar doctor` tells what this machine allows".into(),
+                remedy: greeting
+                    .errno
+                    .and_then(shortage)
+                    .unwrap_or("`belljar doctor` tells what this machine allows")
+                    .into(),
             });
         }
         let ready = serde_json::from_slice(&message)
             .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
+        let Some(process) = process else { return Err(gone("its helper did not hand it over").await) };
+        let zygote = Self {
+            name: name.to_owned(),
+            control,
+            process,
+            last_words,
+            helper: Mutex::new(helper.met()),
+            heard: Mutex::new(Instant::now()),
+        };
         Ok((zygote, ready))
     }
 
-    fn control(&self) -> &AsyncFd<OwnedFd> {
-        self.control.as_ref().expect("only a dropped zygote has hung up")
-    }
-
-    /// Asks for a cell made of these descriptors, the third of which is the socket that [`Self::birth`] is told on. Cells are made in the
+    /// Asks for a cell made of these descriptors, the third of which is the socket that [`Asked::birth`] is told on. Cells are made in the
     /// order in which they are asked for; nobody has to wait for one before asking for the next.
     pub(super) async fn ask(
         &self,
         order: CellOrder,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(), EngineError> {
+    ) -> Result<Asked<'_>, EngineError> {
+        let asked = Asked { zygote: self, since: Instant::now() };
         let message = order.encode();
-        let asked = self
-            .control()
-            .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors))
-            .await;
-        match asked {
-            Ok(()) => Ok(()),
+        let sending = self
+            .control
+            .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors));
+        match asked.unless_it_hangs(sending).await? {
+            Ok(()) => Ok(asked),
             Err(_) => Err(self.gone("").await),
         }
     }
 
-    /// Waits for the cell that was asked for.
-    pub(super) async fn birth(&self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
-        let mut scratch = Vec::new();
+    /// Ends it and every cell it ever made, whatever state it is in.
+    pub(super) fn end(&self) {
+        // It hangs up, which a zygote that is well takes for the end, and its helper in any case.
+        let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
+        reaper::kill(&self.process);
+        collect(&mut self.helper.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    async fn gone(&self, why: &str) -> EngineError {
+        EngineError::ZygoteGone { name: self.name.clone(), stderr: self.last_words.text_after(why).await }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Instant> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A cell that was asked for.
+pub(super) struct Asked<'a> {
+    zygote: &'a Zygote,
+    since: Instant,
+}
+
+impl Asked<'_> {
+    /// Waits for it.
+    pub(super) async fn birth(self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
+        let zygote = self.zygote;
+        let (mut scratch, mut is_untouched) = (Vec::new(), true);
         loop {
-            let Ok((record, handles)) = receive(status, LONGEST_RECORD).await else {
-                return Err(self.gone("").await);
+            let Ok((record, handles)) = self.unless_it_hangs(receive(status, LONGEST_RECORD)).await? else {
+                return Err(zygote.gone("").await);
             };
+            *zygote.heard() = Instant::now();
             match record.as_slice() {
                 b"S" if handles.len() >= 2 => {
                     let mut handles = handles.into_iter();
                     let (process, channel, listener) = (handles.next(), handles.next(), handles.next());
                     let (Some(process), Some(channel)) = (process, channel) else { continue };
-                    return Ok(Newborn { process, channel, listener, scratch });
+                    return Ok(Newborn { process, channel, listener, scratch, is_untouched });
                 }
                 b"D" => scratch = handles,
+                [SOCKETS_WERE_MADE] => is_untouched = false,
                 _ => {
                     let reason = record.strip_prefix(b"F").unwrap_or(&record);
                     let reason = String::from_utf8_lossy(reason).into_owned();
-                    return Err(EngineError::Spawn { name: self.name.clone(), reason });
+                    return Err(EngineError::Spawn { name: zygote.name.clone(), reason });
                 }
             }
         }
     }
 
-    async fn gone(&self, why: &str) -> EngineError {
-        let mut stderr = self.last_words.text().await;
-        if !why.is_empty() {
-            stderr = format!("{why}\n{stderr}");
+    /// Waits for something of the zygote's, as long as it says anything to anybody.
+    async fn unless_it_hangs<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
+        const LOOK_EVERY: Duration = Duration::from_millis(250);
+        tokio::pin!(work);
+        loop {
+            if let Ok(done) = tokio::time::timeout(LOOK_EVERY, &mut work).await {
+                return Ok(done);
+            }
+            let last = self.since.max(*self.zygote.heard());
+            // The machine's clock and not the runtime's, which tests may wind forward.
+            if last.elapsed() > SILENT_AT_MOST {
+                let within = SILENT_AT_MOST.as_secs();
+                return Err(self.zygote.gone(&format!("it hangs: it made no cell within {within} s")).await);
+            }
         }
-        EngineError::ZygoteGone { name: self.name.clone(), stderr }
     }
 }
 
 impl Drop for Zygote {
     fn drop(&mut self) {
-        // Hanging up is what ends the jail; the wait only keeps the helper from staying a zombie, and is short.
-        self.control = None;
-        let helper = self.helper.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let _ = helper.wait();
+        self.end();
+    }
+}
+
+/// A helper whose zygote never came to be.
+struct Unmet {
+    helper: Option<Child>,
+}
+
+impl Unmet {
+    fn met(mut self) -> Child {
+        self.helper.take().expect("it is taken once")
+    }
+}
+
+impl Drop for Unmet {
+    fn drop(&mut self) {
+        if let Some(helper) = &mut self.helper {
+            collect(helper);
+        }
+    }
+}
+
+/// Keeps a helper from staying a zombie. It ends by itself, and soon, unless somebody has stopped it.
+fn collect(helper: &mut Child) {
+    let deadline = Instant::now() + HELPER_ENDS_WITHIN;
+    while matches!(helper.try_wait(), Ok(None)) {
+        if Instant::now() > deadline {
+            let _ = helper.kill();
+            let _ = helper.wait();
+            return;
+        }
+        thread::sleep(Duration::from_micros(200));
     }
 }
 
@@ -219,11 +325,13 @@ impl LastWords {
         Self { lines, heard }
     }
 
-    async fn text(&self) -> String {
+    /// Why, as far as it is known, and what the zygote itself said last.
+    async fn text_after(&self, why: &str) -> String {
         let mut heard = self.heard.clone();
         // An error is the end: the other side is gone.
         let _ = tokio::time::timeout(Self::PATIENCE, heard.changed()).await;
         let lines = self.lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        lines.iter().cloned().collect::<Vec<_>>().join("\n")
+        let why = Some(why.to_owned()).filter(|why| !why.is_empty());
+        why.into_iter().chain(lines.iter().cloned()).collect::<Vec<_>>().join("\n")
     }
 }

@@ -73,6 +73,8 @@ impl Template for Maker {
         true
     }
 
+    fn close(&self) {}
+
     fn spawn(&self, _: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         let id = CellId::new(1 + self.made.fetch_add(1, Ordering::Relaxed));
         let cell = Reusable { id, uses_left: self.uses - 1, resets_well: self.resets_well };

@@ -42,7 +42,7 @@ pub enum CheckoutError {
 }
 
 /// What a shelf holds and has done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShelfStats {
     /// Cells ready and waiting.
     pub idle: usize,
@@ -64,8 +64,10 @@ pub struct ShelfStats {
     pub waited: u64,
     /// Idle cells found dead.
     pub died_idle: u64,
-    /// Zygotes brought back.
+    /// Zygotes that were replaced.
     pub revived: u64,
+    /// Why the last of them was.
+    pub last_revival: Option<String>,
 }
 
 /// The cells of one template.
@@ -90,6 +92,8 @@ struct State {
     /// How many idle cells are kept, once it is known what one costs.
     stock: Option<usize>,
     template: Option<Arc<dyn Template>>,
+    /// Templates that another took the place of, as long as cells of theirs are in use.
+    replaced: Vec<Weak<dyn Template>>,
     idle: HashMap<CellId, Box<dyn Cell>>,
     callers: HashMap<Ticket, oneshot::Sender<Result<Lease, CheckoutError>>>,
     next_ticket: u64,
@@ -141,6 +145,7 @@ impl Shelf {
                 ),
                 stock: None,
                 template: Some(template),
+                replaced: Vec::new(),
                 idle: HashMap::new(),
                 callers: HashMap::new(),
                 next_ticket: 0,
@@ -265,15 +270,19 @@ impl Shelf {
             making: slots.making(),
             waiting: slots.waiting(),
             capacity: slots.capacity(),
-            ..state.counted
+            ..state.counted.clone()
         }
     }
 
-    /// Gives out nothing more and lets the template go: with its zygote every cell dies, leased ones too.
+    /// Gives out nothing more and ends every cell, leased ones too.
     pub fn close(&self) {
         self.change(Slots::close);
-        let template = self.lock().template.take();
-        drop(template);
+        let templates: Vec<_> = {
+            let mut state = self.lock();
+            let replaced = std::mem::take(&mut state.replaced);
+            state.template.take().into_iter().chain(replaced.iter().filter_map(Weak::upgrade)).collect()
+        };
+        templates.iter().for_each(|template| template.close());
     }
 
     pub(super) fn spent(&self, cell: CellId) {
@@ -388,8 +397,8 @@ impl Shelf {
         let closed = || EngineError::ZygoteGone { name: self.name.clone(), stderr: String::new() };
         let template = template.ok_or_else(closed)?;
         match template.spawn(need).await {
-            Err(EngineError::ZygoteGone { .. }) => {
-                self.revive(&template).await?.ok_or_else(closed)?.spawn(need).await
+            Err(gone @ EngineError::ZygoteGone { .. }) => {
+                self.revive(&template, &gone).await?.ok_or_else(closed)?.spawn(need).await
             }
             made => made,
         }
@@ -442,19 +451,28 @@ impl Shelf {
     }
 
     /// The template in the place of one whose zygote is gone: made now, or by somebody who found out before; `None` when the shelf is closed.
-    async fn revive(&self, dead: &Arc<dyn Template>) -> Result<Option<Arc<dyn Template>>, EngineError> {
+    async fn revive(
+        &self,
+        dead: &Arc<dyn Template>,
+        why: &EngineError,
+    ) -> Result<Option<Arc<dyn Template>>, EngineError> {
         let _one_at_a_time = self.reviving.lock().await;
         let present = self.lock().template.clone();
         if !present.as_ref().is_some_and(|present| Arc::ptr_eq(present, dead)) {
             return Ok(present);
         }
+        tracing::warn!(sandbox = %self.name, %why, "a zygote is replaced");
         let template = self.engine.prepare(&self.blueprint, &mut |_| {}).await?;
         let mut state = self.lock();
         if state.template.is_none() {
+            template.close();
             return Ok(None);
         }
         state.template = Some(Arc::clone(&template));
+        state.replaced.retain(|replaced| replaced.strong_count() > 0);
+        state.replaced.push(Arc::downgrade(dead));
         state.counted.revived += 1;
+        state.counted.last_revival = Some(why.to_string());
         Ok(Some(template))
     }
 

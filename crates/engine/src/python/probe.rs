@@ -76,9 +76,15 @@ pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Stri
         .process_group(0)
         .spawn()
         .map_err(|error| format!("cannot be run: {error}"))?;
-    let stdout = drain(child.stdout.take());
-    let stderr = drain(child.stderr.take());
-
+    let listening = drain(child.stdout.take()).and_then(|stdout| Ok((stdout, drain(child.stderr.take())?)));
+    let (stdout, stderr) = match listening {
+        Ok(listening) => listening,
+        Err(error) => {
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            let _ = child.wait();
+            return Err(format!("cannot be listened to: {error}"));
+        }
+    };
     let ended = finish(&mut child, deadline).map_err(|error| format!("cannot be waited for: {error}"))?;
     let Some(status) = ended else {
         return Err(format!("gave no answer in {limit:?}"));
@@ -120,17 +126,17 @@ fn finish(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>
 }
 
 /// Reads a pipe to its end on a thread of its own, keeping only the beginning.
-fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+fn drain(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
     let (done, output) = channel();
-    thread::spawn(move || {
+    thread::Builder::new().name("belljar-probe".into()).spawn(move || {
         let mut kept = Vec::new();
         if let Some(mut pipe) = pipe {
             let _ = pipe.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept);
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
         let _ = done.send(kept);
-    });
-    output
+    })?;
+    Ok(output)
 }
 
 fn last_line(stderr: &[u8]) -> String {

@@ -14,6 +14,7 @@ mod v2;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use group::{CellCgroup, CgroupUsage};
@@ -52,6 +53,8 @@ pub struct CgroupLimits {
     pub memory_bytes: u64,
     /// Bytes of memory and swap together; `None` for no limit on swap.
     pub memory_and_swap_bytes: Option<u64>,
+    /// Bytes that sockets hold, where the kernel counts them apart from other memory.
+    pub socket_bytes: u64,
     /// Cores, in fractions.
     pub cpu_quota: f64,
     /// Processes and threads.
@@ -183,21 +186,49 @@ const PREFIX: &str = "belljar-";
 impl Owned {
     /// Makes it below `parent`, after sweeping what dead hosts left there.
     fn claim(parent: &Path) -> io::Result<Self> {
+        const ATTEMPTS: u32 = 1000;
         sweep(parent);
-        for attempt in 0.. {
+        for attempt in 0..ATTEMPTS {
             let path = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    let lock = OwnedFd::from(fs::File::open(&path)?);
-                    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-                    return Ok(Self { path, _lock: lock });
+                    // Another host that starts at this moment may take it for an orphan before it is locked.
+                    if let Some(lock) = lock(&path)? {
+                        return Ok(Self { path, _lock: lock });
+                    }
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
-        unreachable!("the loop returns")
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for a control group is taken"))
     }
+}
+
+/// Locks a directory; nothing when somebody else has it, or has removed it meanwhile.
+fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
+    use rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    let directory = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    match rustix::fs::flock(&directory, NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        locked => locked?,
+    }
+    // Whoever locks it to remove it does so first.
+    let is_there = fs::metadata(path).is_ok_and(|found| {
+        directory.metadata().is_ok_and(|held| (found.dev(), found.ino()) == (held.dev(), held.ino()))
+    });
+    Ok(is_there.then(|| directory.into()))
+}
+
+/// Whether a directory has a name as [`Owned::claim`] gives it. Others may use the beginning of it for their own.
+fn is_a_hosts(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
 }
 
 impl Drop for Owned {
@@ -209,12 +240,8 @@ impl Drop for Owned {
 /// Removes the directories of hosts that are gone. One with a process in it stays: the kernel refuses.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
-        let Some(directory) = ours.then(|| fs::File::open(&path).ok()).flatten() else {
-            continue;
-        };
-        if rustix::fs::flock(&directory, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_a_hosts(path)) {
+        if let Ok(Some(_lock)) = lock(&path) {
             remove_tree(&path);
         }
     }

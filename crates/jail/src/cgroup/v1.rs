@@ -1,9 +1,13 @@
 //! The first generation: a tree per controller, mounted side by side.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::group::{Form, Reading};
 use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
+
+/// The limit on what sockets hold.
+const SOCKETS: &str = "memory.kmem.tcp.limit_in_bytes";
 
 /// Our directory in each controller's tree.
 #[derive(Debug)]
@@ -19,7 +23,17 @@ impl Trees {
                 None => missing
                     .push((controller, format!("no cgroup tree has the {} controller", controller.name()))),
                 Some(place) => match Owned::claim(&place) {
-                    Ok(directory) => owned.push((controller, directory)),
+                    Ok(directory) => {
+                        if controller == Controller::Memory {
+                            // The kernel begins to count when the first group has a limit and stops with the last, each
+                            // time by changing its own code. No limit here, but one that lasts as long as this host.
+                            let _ = std::fs::File::options()
+                                .write(true)
+                                .open(directory.path.join(SOCKETS))
+                                .and_then(|mut file| file.write_all(b"-1"));
+                        }
+                        owned.push((controller, directory));
+                    }
                     Err(error) => missing.push((controller, format!("{}: {error}", place.display()))),
                 },
             }
@@ -61,6 +75,12 @@ fn add(
             let swap = path.join("memory.memsw.limit_in_bytes");
             if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
                 std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
+            }
+            // What sockets hold is not in the above, whatever it is called, datagrams no less than streams.
+            let sockets = path.join(SOCKETS);
+            if sockets.exists() {
+                std::fs::write(&sockets, limits.socket_bytes.to_string())
+                    .map_err(CgroupError::at("set the limit", &sockets))?;
             }
             group.peak = Reading::open(&path.join("memory.max_usage_in_bytes"), Form::Number);
             group.oom = Reading::open(&path.join("memory.oom_control"), Form::Keyed("oom_kill"));
@@ -152,10 +172,12 @@ mod tests {
         let (root, around) = fake_machine();
         let memory = root.path().join("memory/user/me");
         fs::create_dir_all(memory.join("belljar-1-0/cell-7")).unwrap();
+        fs::create_dir_all(memory.join("belljar-server/cell-7")).unwrap();
         let alive = Cgroups::detect(&around);
         assert!(!memory.join("belljar-1-0").exists(), "an orphan was left");
+        assert!(memory.join("belljar-server/cell-7").exists(), "somebody else's directory was swept");
         let second = Cgroups::detect(&around);
-        assert_eq!(fs::read_dir(&memory).unwrap().count(), 2, "a live host's directory was swept");
+        assert_eq!(fs::read_dir(&memory).unwrap().count(), 3, "a live host's directory was swept");
         drop((alive, second));
     }
 }

@@ -195,6 +195,7 @@ mod tests {
         let limits = CgroupLimits {
             memory_bytes: 256 << 20,
             memory_and_swap_bytes: Some(384 << 20),
+            socket_bytes: 4 << 20,
             cpu_quota: 0.5,
             pids: 64,
         };

@@ -10,6 +10,7 @@
 //! same socket with the step's name, and exits. It must never be entered from a process that has threads.
 
 mod identity;
+mod inherited;
 mod probe;
 mod root;
 mod stages;
@@ -51,16 +52,11 @@ impl<T> Named<T> for io::Result<T> {
     }
 }
 
-/// Nobody from here on leaves a core file: not this copy of the host's program, not the zygote, no cell. Not 0, which keeps the kernel from
-/// writing a file but not from starting the host's crash handler, as root and outside every namespace, where `core_pattern` names one; 1 is
-/// the value that stops both.
-const NO_CORE_FILES: u64 = 1;
-
 /// The helper's whole life.
 pub(crate) fn run() -> ! {
     // Whatever the host forgot to mark close-on-exec is none of the guest's business.
     let _ = kernel::close_from(PASSED_ON);
-    let _ = kernel::limit(kernel::RLIMIT_CORE, NO_CORE_FILES);
+    inherited::put_back();
     let mut buffer = [0; 64];
     let code = match kernel::receive_with_descriptors(CONTROL, &mut buffer) {
         Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors) {

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Named, Step};
-use crate::spec::RootEntry;
+use crate::spec::{Links, RootEntry};
 use crate::sys::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
 
 /// Any directory that every system has will do: what is mounted over it is seen in this mount namespace only.
@@ -21,9 +21,13 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     let sources = entries
         .iter()
         .map(|entry| match source_of(entry) {
-            Some(path) => {
+            Some((path, links)) => {
                 let path = text(path)?;
-                kernel::open_place(path).map(Some).step(|| format!("open {path}"))
+                let opened = match links {
+                    Links::Followed => kernel::open_place(path),
+                    Links::Refused => kernel::open_place_without_links(path),
+                };
+                opened.map(Some).step(|| format!("open {path}"))
             }
             None => Ok(None),
         })
@@ -40,10 +44,10 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     kernel::add_mount_attributes("/", MOUNT_ATTR_RDONLY, false).step(|| "make the root read-only".into())
 }
 
-fn source_of(entry: &RootEntry) -> Option<&Path> {
+fn source_of(entry: &RootEntry) -> Option<(&Path, Links)> {
     match entry {
-        RootEntry::Bind { source, .. } => Some(source),
-        RootEntry::Device { path } => Some(path),
+        RootEntry::Bind { source, links, .. } => Some((source, *links)),
+        RootEntry::Device { path } => Some((path, Links::Followed)),
         _ => None,
     }
 }
@@ -64,13 +68,15 @@ fn place(entry: &RootEntry, source: Option<&OwnedFd>) -> Step<()> {
             let at = staged(path);
             with_parent(&at).and_then(|()| symlink(target, &at)).step(|| format!("link {}", path.display()))
         }
-        RootEntry::Bind { source: from, target, writable } => {
+        RootEntry::Bind { source: from, target, writable, .. } => {
             let read_only = if *writable { 0 } else { MOUNT_ATTR_RDONLY };
             bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | read_only)
                 .step(|| format!("mount {} on {}", from.display(), target.display()))
         }
-        RootEntry::Device { path } => bind(source, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
-            .step(|| format!("mount the device {}", path.display())),
+        RootEntry::Device { path } => {
+            bind(source, path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
+                .step(|| format!("mount the device {}", path.display()))
+        }
         RootEntry::Proc { path } => {
             let at = staged(path);
             fs::create_dir_all(&at)

@@ -9,9 +9,11 @@ use crate::sys::kernel::{self, Forked};
 
 const SIGKILL: i32 = 9;
 
+/// The helper's first message in the zygote's own language, with a handle on the zygote.
+const JAILED: &[u8] = br#"{"type":"jailed"}"#;
+
 /// Builds the jail and runs its program; returns in the helper when that program has ended.
 pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
-    kernel::set_umask(0o022);
     if spec.identity == Identity::Single {
         identity::become_lone_user()?;
     }
@@ -29,6 +31,9 @@ pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
             let pidfd = pidfd
                 .ok_or_else(|| io::Error::other("the kernel gave none"))
                 .step(|| "get a pidfd".into())?;
+            // The host can end it by this, also when it hangs.
+            kernel::send_with_descriptors(CONTROL, JAILED, &[pidfd.as_raw_fd()])
+                .step(|| "hand over the zygote".into())?;
             answer.answer(pid, spec.identity)?;
             watch(pid, &pidfd)
         }

@@ -26,7 +26,7 @@ async fn a_container_is_hardened_by_the_daemons_own_word() {
         ("Init", json!(false)),
         ("AutoRemove", json!(true)),
         ("MemorySwap", json!(-1)),
-        ("PidsLimit", json!(21)),
+        ("PidsLimit", json!(22)),
         ("CpuQuota", json!(100_000)),
         ("CpuPeriod", json!(100_000)),
         ("Devices", json!([])),
@@ -65,7 +65,7 @@ def writable(path):
 emit_result({
     'ids': [os.getuid(), os.getgid(), os.getgroups()],
     'caps': [status[c] for c in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')],
-    'no_new_privs': status['NoNewPrivs'], 'seccomp': status['Seccomp'], 'filters': int(status.get('Seccomp_filters', 5)) >= 5,
+    'no_new_privs': status['NoNewPrivs'], 'seccomp': status['Seccomp'], 'filters': int(status.get('Seccomp_filters', 3)) >= 3,
     'interfaces': interfaces, 'routes': routes,
     'writable': [p for p in ('/', '/etc', '/usr', '/opt/belljar', '/opt/pydeps', '/tools', '/run', '/run/belljar', '/home', '/workspace', '/tmp', '/dev/shm') if writable(p)],
     'pid_1': [os.access('/proc/1/mem', os.R_OK), os.access('/proc/1/environ', os.R_OK)],

@@ -228,6 +228,18 @@ families! {
         i386_unshare
         vm86
         x32_calls
+        asynchronous_input_and_output
+        huge_pages
+        huge_pages_of_every_size
+        merging_pages_with_others
+        keeping_others_off_a_core
+        what_others_have_read
+        mounts_by_number
+        flushing_every_disk
+        calls_of_later_kernels
+        handles_on_processes_that_release_memory
+        attributes_of_a_process
+        commands_for_descriptors
     ]
 
     sockets: [
@@ -265,6 +277,18 @@ families! {
         pairs_of_other_families
         other_protocols
         out_of_band_data
+        types_without_a_protocol
+        streams_of_datagram_protocols
+        drivers_on_top_of_a_connection
+        programs_on_sockets
+        handles_on_peers
+        numbers_that_count_everybodys_sockets
+        time_stamps
+        memory_shared_with_the_network
+        flow_labels
+        headers_of_ones_own
+        every_option_that_is_not_on_the_list
+        requests_to_other_drivers
     ]
 
     ipc: [
@@ -325,6 +349,10 @@ families! {
         scratch_is_empty
         grants_that_nobody_gave
         names_of_control_groups
+        what_the_machine_does
+        interrupts_in_the_statistics
+        counters_among_the_settings
+        settings_that_programs_read
     ]
 
     accepted: [

@@ -4,8 +4,10 @@
 //!  attacks/<family>.py   what a script tries, one block an attack, each with the exact answer it must get
 //!  families.rs           the names of these blocks; every one becomes a test
 //!  attack.rs             reads the blocks, runs one, compares
+//!  counters.rs           numbers that the whole machine has only so many of
 //!  grants.rs             a granted directory, and what lies around it
 //!  host.rs               the host itself while a cell is alive
+//!  leftovers.rs          what runs leave in networks, devices, scratch places and the zygote
 //!  neighbours.rs         another live cell of the same template
 //!  traces.rs             earlier runs, and what all cells are born with
 //!  support.rs            which engine is attacked, and on what terms
@@ -19,12 +21,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod attack;
+mod counters;
 #[path = "../common/engine.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
 mod engine;
 mod families;
 mod grants;
 mod host;
+mod leftovers;
 mod neighbours;
 mod support;
 mod traces;

@@ -62,6 +62,35 @@ pub(crate) async fn step(session: &mut Session, script: &str) -> serde_json::Val
     value(&result.expect("the step can be made"))
 }
 
+/// Processes below this one that are called so, whatever namespace they are in.
+pub(crate) fn processes_below(name: &str) -> Vec<u32> {
+    let stat = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let parent = |stat: &str| -> Option<u32> { stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok() };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
+    let is_ours = |pid: &u32| {
+        let mut above = parent(&stat(*pid));
+        while let Some(pid) = above.filter(|pid| *pid > 1) {
+            if pid == std::process::id() {
+                return true;
+            }
+            above = parent(&stat(pid));
+        }
+        false
+    };
+    pids.filter(|pid| stat(*pid).contains(&format!("({name})"))).filter(is_ours).collect()
+}
+
+/// Waits for something that must come about, with a bound against hangs and no assumption about how long it takes.
+pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(HANG, waiting).await.is_ok(), "it never came about that {what}");
+}
+
 /// A script with the attacks' shared tools before it.
 pub(crate) fn with_prelude(script: &str) -> String {
     format!("{}\n{script}", include_str!("attacks/prelude.py"))

@@ -93,7 +93,7 @@ async fn more_callers_than_cells_are_all_served() {
     for caller in callers {
         tokio::time::timeout(HANG, caller).await.expect("a caller starves").unwrap();
     }
-    let stats = pool.stats()["a"];
+    let stats = pool.stats()["a"].clone();
     assert_eq!((stats.leased, stats.waiting), (0, 0), "{stats:?}");
     assert_eq!(stats.warm + stats.waited, 160);
 }
@@ -145,7 +145,7 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
         let _ = tokio::time::timeout(Duration::from_micros(50), pool.checkout("a")).await;
     }
     eventually("every slot is free or idle", || {
-        let stats = pool.stats()["a"];
+        let stats = pool.stats()["a"].clone();
         stats.leased == 0 && stats.making == 0 && stats.waiting == 0
     })
     .await;

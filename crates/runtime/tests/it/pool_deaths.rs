@@ -2,7 +2,9 @@
 
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
 
-use crate::support::{config, data, eventually, kill, name_of, processes_below, run, runtime, sandbox_with};
+use crate::support::{
+    HANG, config, data, eventually, kill, name_of, processes_below, run, runtime, sandbox_with, signal,
+};
 
 fn with_stock(pool_size: usize) -> SandboxConfig {
     SandboxConfig { pool_size, ..config() }
@@ -92,6 +94,53 @@ async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
         assert_eq!(data(&caller.await.unwrap()), number.to_string());
     }
     assert_eq!(sandbox.stats().revived, 1, "{:?}", sandbox.stats());
+}
+
+/// A zygote that does not answer is no better than a dead one. What it made before lives on: those cells need it no more.
+#[tokio::test]
+async fn a_zygote_that_hangs_is_replaced_and_its_cells_live_on() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    session.step("x = 41").await.unwrap();
+    let hung = zygote();
+    signal(hung, rustix::process::Signal::STOP);
+    let callers: Vec<_> = (0..8)
+        .map(|number| {
+            let sandbox = sandbox.clone();
+            tokio::spawn(async move { run(&sandbox, &format!("emit_result({number})")).await })
+        })
+        .collect();
+    for (number, caller) in callers.into_iter().enumerate() {
+        assert_eq!(data(&caller.await.unwrap()), number.to_string());
+    }
+    let stats = sandbox.stats();
+    assert_eq!(stats.revived, 1, "{stats:?}");
+    assert!(stats.last_revival.as_deref().is_some_and(|why| why.contains("made no cell")), "{stats:?}");
+    assert_eq!(data(&session.step("emit_result(x + 1)").await.unwrap()), "42");
+    // With the last of its cells the hung one goes too.
+    drop(session);
+    eventually("the zygote that hung is gone", || !std::path::Path::new(&format!("/proc/{hung}")).exists())
+        .await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_a_zygote_that_hangs_and_the_cells_it_made() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let session = sandbox.session().await.unwrap();
+    signal(zygote(), rustix::process::Signal::STOP);
+    assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
+    drop(sandbox);
+    tokio::time::timeout(HANG, runtime.shutdown()).await.expect("shutdown hangs");
+    eventually("nothing is left", || processes_below(std::process::id()).is_empty()).await;
+    drop(session);
 }
 
 /// A tool that takes the zygote down as soon as it is to make a cell.

@@ -94,8 +94,13 @@ pub(crate) fn name_of(pid: u32) -> String {
 
 /// Ends a process of ours the hard way.
 pub(crate) fn kill(pid: u32) {
+    signal(pid, rustix::process::Signal::KILL);
+}
+
+/// Sends a process of ours a signal.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }
 
 /// Waits for something that must come about, with a bound against hangs and no assumption about how long it takes.

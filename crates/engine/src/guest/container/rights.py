@@ -16,22 +16,45 @@ def prctl(option, *arguments):
 
 
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 4, 22, 38, 2
+SECCOMP_SET_MODE_FILTER, NEW_LISTENER = 1, 8
+SECCOMP = {"x86_64": 317, "aarch64": 277}
 
 
 class _Filter(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
-def refuse_calls(path):
-    """Installs the filters that cells of every engine have: each with its length in front."""
+def refuse_calls(home):
+    """Installs the filter that zygotes and cells of every engine have, before anybody else's code runs."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _install(f"{home}/filter")
+
+
+def refuse_more_calls(home, watch_sockets):
+    """Installs the one that guests have besides, once everything is loaded that they share.
+
+    The descriptor on which somebody is asked about sockets; None where nobody is to be, or can be because a filter
+    above asks already.
+    """
+    if watch_sockets:
+        program = _program(f"{home}/filter-watched")
+        call = ctypes.c_long(SECCOMP[os.uname().machine])
+        listener = libc.syscall(call, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program))
+        if listener >= 0:
+            return listener
+    _install(f"{home}/filter-unwatched")
+    return None
+
+
+def _program(path):
     with open(path, "rb") as file:
-        rest = file.read()
-    while rest:
-        size = int.from_bytes(rest[:4], "little")
-        code, rest = rest[4 : 4 + size], rest[4 + size :]
-        program = _Filter(size // 8, code)
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
+        code = file.read()
+    return _Filter(len(code) // 8, code)
+
+
+def _install(path):
+    program = _program(path)
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
 def settle_login():

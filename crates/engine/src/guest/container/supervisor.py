@@ -13,6 +13,7 @@ stdout, so a guest cannot speak for it; a guest has its user id, though, and sha
 
     rights.py    what is given up            host.py     the container's stdin and stdout     meter.py    what the kernel counts
     guest.py     the process of one use      renewal.py  undoing what it did                  way_out.py  the listener for the proxy
+    sockets.py   whether a guest made one
 
 Standard library only; CPython 3.9 and later.
 """
@@ -40,7 +41,7 @@ def _load(name):
 # In this order: each uses those before it.
 rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
-renewal, way_out = _load("renewal"), _load("way_out")
+renewal, way_out, Sockets = _load("renewal"), _load("way_out"), _load("sockets").Sockets
 Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
 
 #: How closely processor time is told while something runs.
@@ -52,11 +53,12 @@ OWN = os.getpid()
 class Supervisor:
     """Serves the host with one guest after the other."""
 
-    def __init__(self, host, harness, modules, settings):
+    def __init__(self, host, harness, modules, settings, sockets):
         self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
+        self._sockets = sockets
         self._authority = settings["authority"]
         self._places = renewal.places(settings["granted"])
-        self._kernel = renewal.Kernel(bool(settings["way_out"]))
+        self._kernel = renewal.Kernel()
         self._meter = meter.Meter()
         self._owed = 0
         self._busy = False
@@ -107,12 +109,17 @@ class Supervisor:
             else:
                 poll.register(0, select.POLLIN)
             poll.register(self._bell, select.POLLIN)
+            asked = self._sockets.descriptor
+            if asked is not None:
+                poll.register(asked, select.POLLIN)
             if guest is not None:
                 for which, descriptor in enumerate(guest.streams):
                     if guest.open[which] and not (which == 0 and writable):
                         poll.register(descriptor, select.POLLIN)
             wait = max(0.0, self._next_look - time.monotonic()) * 1000 if self._busy else None
             events = dict(poll.poll(wait))
+            if asked is not None and asked in events:
+                self._sockets.notice()
             if self._bell in events:
                 os.read(self._bell, 4096)
                 if reap(guest) and guest is not None:
@@ -221,6 +228,9 @@ class Supervisor:
                 self._guest.close()
                 self._guest.forget()
                 self._guest = None
+            # With a way out there are always sockets; what they leave is in the table of differences.
+            if self._sockets.were_made and not self._settings["way_out"]:
+                raise RuntimeError("the last guest made a socket, and what that leaves in a network cannot be undone")
             self._host.wipe_what_was_read()
             # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
             guest = self.fork_guest()
@@ -228,7 +238,6 @@ class Supervisor:
             if self._authority:
                 way_out.trust(self._authority)
             self._kernel.forget_objects()
-            self._kernel.check_network()
             if settings:
                 # Now that nobody is left who could connect to it.
                 way_out.open_way_out(settings)
@@ -269,20 +278,22 @@ def main():
             way_out.trust(settings["authority"])
         if settings["way_out"]:
             way_out.open_way_out(settings["way_out"])
-        rights.refuse_calls(f"{HOME}/filters")
+        rights.refuse_calls(HOME)
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
             template_settings = json.load(file)
         harness = _load("harness")
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
-        supervisor = Supervisor(host, harness, (module, spare), settings)
+        # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
+        sockets = Sockets(rights.refuse_more_calls(HOME, watch_sockets=not settings["way_out"]))
+        supervisor = Supervisor(host, harness, (module, spare), settings, sockets)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
         if os.getpid() != OWN:
             raise  # The guest's.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
-    supervisor.tell_ready(harness.report(template))
+    supervisor.tell_ready({**harness.report(template), "surroundings": renewal.surroundings(settings["granted"])})
     supervisor.serve()
     # The host is gone, and with this process everything in the container.
     os._exit(0)

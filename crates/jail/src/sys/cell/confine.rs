@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use super::kernel::{self, Forked};
 use super::plan::CellPlan;
@@ -16,8 +16,14 @@ use super::spring::clone_into_cell;
 /// Where the private channel is in a cell: out of the way of programs that expect low numbers to be theirs.
 pub(crate) const CHANNEL: RawFd = 900;
 
+/// Where a guest has its status socket until nothing can fail any more.
+const LAST_WORDS: RawFd = CHANNEL + 1;
+
 /// The exit code of a process that could not be set up. The reason is on its status socket.
 const SETUP_FAILED: i32 = 125;
+
+/// Tells the host that the cell's network namespace is not as it was; `init` says the same.
+const SOCKETS_WERE_MADE: &[u8] = b"N";
 
 /// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
 pub(crate) struct CellParts<'a> {
@@ -34,14 +40,14 @@ pub(crate) struct CellParts<'a> {
 }
 
 /// A step that failed, and how.
-type Step = Result<(), (String, io::Error)>;
+type Step<T = ()> = Result<T, (String, io::Error)>;
 
-trait Named {
-    fn step(self, name: impl FnOnce() -> String) -> Step;
+trait Named<T> {
+    fn step(self, name: impl FnOnce() -> String) -> Step<T>;
 }
 
-impl Named for io::Result<()> {
-    fn step(self, name: impl FnOnce() -> String) -> Step {
+impl<T> Named<T> for io::Result<T> {
+    fn step(self, name: impl FnOnce() -> String) -> Step<T> {
         self.map_err(|error| (name(), error))
     }
 }
@@ -63,6 +69,8 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
     if !matches!(made, Ok(Forked::Child)) {
         if parts.host_id.is_some() {
             kernel::restore_ids(0)?;
+            // The kernel forgets it whenever ids change.
+            kernel::die_with_parent()?;
         }
         // PID 1 had to make itself readable, in memory that was ours.
         kernel::set_dumpable(false)?;
@@ -73,9 +81,11 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
 /// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
 pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
-    if let Err((step, error)) =
-        join_cgroups(parts).and_then(|()| confine(plan, parts, outer_id)).and_then(|()| split(plan, parts))
-    {
+    let split_in_two = join_cgroups(parts)
+        .and_then(|()| confine(plan, parts, outer_id))
+        .and_then(|()| install_filter(plan, parts))
+        .and_then(|listener| split(plan, parts, listener));
+    if let Err((step, error)) = split_in_two {
         report(parts.status, format!("F{step}: {error}").as_bytes());
         kernel::exit_now(SETUP_FAILED)
     }
@@ -90,9 +100,12 @@ fn join_cgroups(parts: &CellParts<'_>) -> Step {
 }
 
 fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
+    // Should the machine run out of memory, a cell goes before its zygote, and that before the host.
+    const FIRST_TO_GO: &str = "1000";
     // Ids have changed since the last execve, which makes /proc/self root's until we say otherwise.
     kernel::set_dumpable(true).step(|| "become readable to ourselves".into())?;
     for (file, text) in [
+        ("oom_score_adj", FIRST_TO_GO.to_owned()),
         ("setgroups", "deny".to_owned()),
         ("uid_map", format!("{} {outer_id} 1", plan.guest_id)),
         ("gid_map", format!("{} {outer_id} 1", plan.guest_id)),
@@ -113,7 +126,21 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
     if plan.landlock > 0 {
         enter_landlock(plan)?;
     }
-    kernel::install_filter(&plan.cell_filter).step(|| "install the seccomp filter".into())
+    Ok(())
+}
+
+/// The last lock. The descriptor is the one on which PID 1 is asked about sockets; where the kernel has none to give,
+/// because something above has such a filter already, the host is told at once that there may be some.
+fn install_filter(plan: &CellPlan, parts: &CellParts<'_>) -> Step<Option<RawFd>> {
+    match kernel::install_asking_filter(&plan.cell_filter) {
+        // Not owned: this memory becomes two processes', and only one of them keeps the descriptor.
+        Ok(listener) => Ok(Some(listener.into_raw_fd())),
+        Err(_) => {
+            kernel::install_filter(&plan.unwatched_filter).step(|| "install the seccomp filter".into())?;
+            report(parts.status, SOCKETS_WERE_MADE);
+            Ok(None)
+        }
+    }
 }
 
 /// Gives the host a handle on each scratch space: when a script fails, the kernel's word on whether one was full decides the verdict.
@@ -162,36 +189,45 @@ fn enter_landlock(plan: &CellPlan) -> Step {
 }
 
 /// Forks PID 2 and returns in it; PID 1 goes on as a program of its own.
-fn split(plan: &CellPlan, parts: &CellParts<'_>) -> Step {
+fn split(plan: &CellPlan, parts: &CellParts<'_>, listener: Option<RawFd>) -> Step {
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
     kernel::default_signal(SIGCHLD);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
-        Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts))),
+        Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts, listener))),
         Forked::Child => {
             take_descriptors(parts).step(|| "arrange descriptors".into())?;
             // Last, because a low limit on descriptors would forbid the channel its high number.
-            limit(plan)
+            let limited = limit(plan);
+            if let Err((step, error)) = limited {
+                report(LAST_WORDS, format!("F{step}: {error}").as_bytes());
+                kernel::exit_now(SETUP_FAILED)
+            }
+            kernel::close_from(LAST_WORDS).step(|| "close the status socket".into())
         }
     }
 }
 
 fn limit(plan: &CellPlan) -> Step {
     for limit in &plan.rlimits {
-        kernel::limit(limit.resource, limit.value)
+        kernel::limit_as_allowed(limit.resource, limit.value, limit.value)
             .step(|| format!("set resource limit {}", limit.resource))?;
     }
     if plan.extra_data > 0 {
         // What the zygote had already loaded is not the script's doing.
-        let born_with = std::fs::read_to_string("/proc/self/status")
-            .ok()
-            .and_then(|text| {
-                text.lines()
-                    .find_map(|line| line.strip_prefix("VmData:")?.trim().strip_suffix(" kB")?.parse().ok())
-            })
-            .unwrap_or(0u64);
-        kernel::limit(kernel::RLIMIT_DATA, plan.extra_data.saturating_add(born_with * 1024))
-            .step(|| "set the limit on data".into())?;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let born_with = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            let kilobytes: Option<u64> = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse().ok());
+            kilobytes.unwrap_or(0) * 1024
+        };
+        for (resource, extra, name) in [
+            (kernel::RLIMIT_DATA, plan.extra_data, "VmData"),
+            (kernel::RLIMIT_AS, plan.extra_addresses, "VmSize"),
+        ] {
+            let most = extra.saturating_add(born_with(name));
+            kernel::limit_as_allowed(resource, most, most).step(|| format!("limit {name}"))?;
+        }
     }
     Ok(())
 }
@@ -202,24 +238,33 @@ fn take_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
     kernel::duplicate_onto(parts.stdout, 1)?;
     kernel::duplicate_onto(parts.stderr, 2)?;
     // Two steps, because the channel's present number may be anything, and what is left below must go.
-    let aside = kernel::duplicate_above(parts.channel, CHANNEL + 1)?;
+    let (aside, status) = (
+        kernel::duplicate_above(parts.channel, LAST_WORDS + 1)?,
+        kernel::duplicate_above(parts.status, LAST_WORDS + 1)?,
+    );
     kernel::duplicate_onto(aside, CHANNEL)?;
+    kernel::duplicate_onto(status, LAST_WORDS)?;
     // `nothing` is among what is closed here; its destructor must not close the number again.
     let _closed_below = ManuallyDrop::new(nothing);
     kernel::close_between(3, CHANNEL - 1)?;
-    kernel::close_from(CHANNEL + 1)?;
+    kernel::close_from(LAST_WORDS + 1)?;
     kernel::close_on_exec(CHANNEL)
 }
 
 /// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
-fn become_init(parts: &CellParts<'_>) -> io::Error {
+fn become_init(parts: &CellParts<'_>, listener: Option<RawFd>) -> io::Error {
     const STATUS: RawFd = 3;
+    const LISTENER: RawFd = 4;
     // No pipe of the guest's may be held open from here.
     let alone = (|| {
         let status = kernel::duplicate_above(parts.status, CHANNEL)?;
         let init = kernel::duplicate_above(parts.init, CHANNEL)?;
+        let listener = listener.map(|fd| kernel::duplicate_above(fd, CHANNEL)).transpose()?;
         kernel::close_between(0, CHANNEL - 1)?;
         kernel::duplicate_onto(status, STATUS)?;
+        if let Some(listener) = listener {
+            kernel::duplicate_onto(listener, LISTENER)?;
+        }
         Ok(init)
     })();
     match alone {

@@ -11,8 +11,8 @@
 mod kernel;
 
 mod confine;
+mod network_namespaces;
 mod order;
-mod places;
 mod plan;
 mod python;
 mod serve;

@@ -3,8 +3,8 @@
 use super::kernel;
 
 mod confine;
+mod network_namespaces;
 mod order;
-mod places;
 mod plan;
 #[cfg_attr(
     not(belljar_cell_library),

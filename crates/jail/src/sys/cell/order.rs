@@ -7,8 +7,10 @@ use std::num::{NonZeroU16, NonZeroU32};
 pub struct CellOrder {
     /// The id to act under in the zygote's user namespace; `None` where that has but one.
     pub host_id: Option<NonZeroU32>,
-    /// The number of the network place that shall be its own.
-    pub place: u32,
+    /// The number of the network namespace that shall be its own.
+    pub network: u32,
+    /// Whether that number must be given a new namespace, because somebody has made a socket in the present one.
+    pub fresh_network: bool,
     /// Whether somebody waits for it.
     pub hurry: bool,
     /// The port on its loopback behind which the host listens, if it may talk to anybody.
@@ -17,13 +19,14 @@ pub struct CellOrder {
 
 impl CellOrder {
     /// How long one is.
-    pub(crate) const BYTES: usize = 16;
+    pub(crate) const BYTES: usize = 20;
 
     /// The order as bytes.
     pub fn encode(self) -> [u8; Self::BYTES] {
         let words = [
             self.host_id.map_or(0, NonZeroU32::get),
-            self.place,
+            self.network,
+            u32::from(self.fresh_network),
             u32::from(self.hurry),
             self.way_out.map_or(0, |port| u32::from(port.get())),
         ];
@@ -40,10 +43,11 @@ impl CellOrder {
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u32::from_le_bytes(*chunk);
         }
-        let [host_id, place, hurry, way_out] = words;
+        let [host_id, network, fresh_network, hurry, way_out] = words;
         Self {
             host_id: NonZeroU32::new(host_id),
-            place,
+            network,
+            fresh_network: fresh_network != 0,
             hurry: hurry != 0,
             way_out: u16::try_from(way_out).ok().and_then(NonZeroU16::new),
         }
@@ -58,10 +62,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_survives_the_trip(host_id in any::<u32>(), place in any::<u32>(), hurry in any::<bool>(), port in any::<u16>()) {
+        fn an_order_survives_the_trip(host_id in any::<u32>(), network in any::<u32>(), fresh_network in any::<bool>(), hurry in any::<bool>(), port in any::<u16>()) {
             let order = CellOrder {
                 host_id: NonZeroU32::new(host_id),
-                place,
+                network,
+                fresh_network,
                 hurry,
                 way_out: NonZeroU16::new(port),
             };

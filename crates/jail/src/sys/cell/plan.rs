@@ -14,14 +14,20 @@ pub struct CellPlan {
     pub rlimits: Vec<PlannedLimit>,
     /// Bytes of data beyond what the cell is born with; 0 for no such limit.
     pub extra_data: u64,
+    /// The same for addresses, whatever they are mapped to.
+    pub extra_addresses: u64,
+    /// Bytes that a connection buffers each way at most; 0 for the kernel's own choice.
+    pub socket_buffer: u64,
     /// Where Landlock lets a cell write; empty when the kernel has no Landlock.
     pub writable: Vec<String>,
     /// The Landlock version to write rules for; 0 for none.
     pub landlock: u32,
-    /// Seccomp programs in the kernel's layout that the zygote installs for itself and all its cells, in order.
-    pub zygote_filters: Vec<Vec<u8>>,
-    /// The one that each cell adds.
+    /// The seccomp program, in the kernel's layout, that the zygote installs for itself and all its cells.
+    pub zygote_filter: Vec<u8>,
+    /// The one that each cell adds. It asks PID 1 about sockets.
     pub cell_filter: Vec<u8>,
+    /// The same without asking, for where nobody can be asked.
+    pub unwatched_filter: Vec<u8>,
 }
 
 /// One file system to mount in a cell.
@@ -53,6 +59,8 @@ impl CellPlan {
         number(&mut out, u64::from(self.guest_id));
         number(&mut out, u64::from(self.landlock));
         number(&mut out, self.extra_data);
+        number(&mut out, self.extra_addresses);
+        number(&mut out, self.socket_buffer);
         number(&mut out, self.mounts.len() as u64);
         for mount in &self.mounts {
             bytes(&mut out, mount.kind.as_bytes());
@@ -69,11 +77,9 @@ impl CellPlan {
         for path in &self.writable {
             bytes(&mut out, path.as_bytes());
         }
-        number(&mut out, self.zygote_filters.len() as u64);
-        for filter in &self.zygote_filters {
+        for filter in [&self.zygote_filter, &self.cell_filter, &self.unwatched_filter] {
             bytes(&mut out, filter);
         }
-        bytes(&mut out, &self.cell_filter);
         out
     }
 
@@ -84,6 +90,8 @@ impl CellPlan {
             guest_id: reader.number()? as u32,
             landlock: reader.number()? as u32,
             extra_data: reader.number()?,
+            extra_addresses: reader.number()?,
+            socket_buffer: reader.number()?,
             mounts: reader.list(|reader| {
                 Some(PlannedMount {
                     kind: reader.text()?,
@@ -96,8 +104,9 @@ impl CellPlan {
                 Some(PlannedLimit { resource: reader.number()? as u32, value: reader.number()? })
             })?,
             writable: reader.list(Reader::text)?,
-            zygote_filters: reader.list(|reader| reader.bytes().map(<[u8]>::to_vec))?,
+            zygote_filter: reader.bytes()?.to_vec(),
             cell_filter: reader.bytes()?.to_vec(),
+            unwatched_filter: reader.bytes()?.to_vec(),
         };
         reader.0.is_empty().then_some(plan)
     }
@@ -150,25 +159,28 @@ mod tests {
         fn a_plan_survives_the_trip(
             guest_id in 0u32..70_000,
             landlock in 0u32..9,
-            extra_data in any::<u64>(),
+            extras in any::<[u64; 3]>(),
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
             rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
             writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
-            zygote_filters in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
-            cell_filter in prop::collection::vec(any::<u8>(), 0..64),
+            filters in prop::array::uniform3(prop::collection::vec(any::<u8>(), 0..64)),
         ) {
+            let ([extra_data, extra_addresses, socket_buffer], [zygote_filter, cell_filter, unwatched_filter]) = (extras, filters);
             let plan = CellPlan {
                 guest_id,
                 landlock,
                 extra_data,
+                extra_addresses,
+                socket_buffer,
                 mounts: mounts
                     .into_iter()
                     .map(|(kind, target, flags, options)| PlannedMount { kind, target, flags, options })
                     .collect(),
                 rlimits: rlimits.into_iter().map(|(resource, value)| PlannedLimit { resource, value }).collect(),
                 writable,
-                zygote_filters,
+                zygote_filter,
                 cell_filter,
+                unwatched_filter,
             };
             let encoded = plan.encode();
             prop_assert_eq!(CellPlan::decode(&encoded), Some(plan));

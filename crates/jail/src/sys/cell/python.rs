@@ -104,8 +104,8 @@ unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
     let Some(bytes) = bytes else { return null_mut() };
     let plan = CellPlan::decode(bytes);
     // Before anything else is loaded: tools and packages are under them, too.
-    let filtered = plan.iter().flat_map(|plan| &plan.zygote_filters).try_for_each(|filter| kernel::install_filter(filter));
-    if let Err(error) = filtered {
+    let filtered = plan.as_ref().map(|plan| kernel::install_filter(&plan.zygote_filter));
+    if let Some(Err(error)) = filtered {
         return raise(&format!("seccomp: {error}"));
     }
     match plan.map(|plan| SETUP.set((plan, init))) {

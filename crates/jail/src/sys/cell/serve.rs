@@ -5,6 +5,7 @@
 //!  status socket    ◄── "D" + a handle on each tmpfs     (from PID 1, so that the host can see how full they are)
 //!                   ◄── "S" + a handle on PID 1, the channel's other end, the listener of the way out if there is one (from here)
 //!                   ◄── "F" and why                      (from here, PID 1 or PID 2: the cell could not be set up)
+//!                   ◄── "N"                              (from PID 1: somebody in the cell has made a socket)
 //!                   ◄── "E" and how the guest ended      (from PID 1)
 //! ```
 //!
@@ -18,8 +19,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::confine::{CHANNEL, CellParts, make_cell, report};
 use super::kernel::{self, Forked};
+use super::network_namespaces::NetworkNamespaces;
 use super::order::CellOrder;
-use super::places::Places;
 use super::plan::CellPlan;
 
 /// The three that every cell has, and a control group file for each hierarchy there may be.
@@ -34,7 +35,7 @@ pub(crate) struct Born {
 
 /// Makes cells until the host hangs up, and then ends the process. Returns in each cell.
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<Born> {
-    let mut places = Places::new();
+    let mut networks = NetworkNamespaces::new(plan.socket_buffer);
     loop {
         let mut request = [0; CellOrder::BYTES];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
@@ -45,8 +46,8 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
         }
         let descriptors = &descriptors[..count];
         if let &[stdout, stderr, status, ref cgroups @ ..] = descriptors {
-            let CellOrder { host_id, place, hurry, way_out } = CellOrder::decode(request);
-            match places.enter(place).and_then(|()| connections(way_out)) {
+            let CellOrder { host_id, network, fresh_network, hurry, way_out } = CellOrder::decode(request);
+            match networks.enter(network, fresh_network).and_then(|()| connections(way_out)) {
                 Err(error) => report(status, format!("Fnetwork namespace: {error}").as_bytes()),
                 Ok((ours, theirs, listener)) => {
                     let channel = theirs.as_raw_fd();

@@ -1,10 +1,19 @@
-//! PID 1 of every cell, as a program of a few hundred bytes.
+//! PID 1 of every cell, as a program of two thousand bytes.
 //!
-//! It reaps orphans, and when the guest (always PID 2: the first process that PID 1 makes) has ended it tells the host how and ends too, which
-//! takes the rest of the cell along. It is a program of its own, rather than a clone of the zygote that loops, because a clone costs a
-//! millisecond to make, another half to take apart, and memory in between.
+//! It reaps orphans, and when the guest (always PID 2: the first process that PID 1 makes) has ended it tells the host how
+//! and ends too, which takes the rest of the cell along. It is a program of its own, rather than a clone of the zygote that
+//! loops, because a clone costs a millisecond to make, another half to take apart, and memory in between.
 //!
-//! Built by `build.rs` without the standard library; descriptor 3 is the status socket and the only one open.
+//! It is also asked about every socket of the Internet families that anybody in the cell makes. It always says yes, but
+//! tells the host the first time, before it does: from then on the cell's network namespace is not as it was.
+//!
+//! ```text
+//!  wait ─┬─ a child has ended ──► reap; the guest: "E" to the host, exit
+//!        └─ somebody asks ──────► the first time: "N" to the host ─► go on
+//! ```
+//!
+//! Built by `build.rs` without the standard library; descriptor 3 is the status socket, 4 the one on which it is asked,
+//! if there is one, and no other is open.
 
 #![no_std]
 #![no_main]
@@ -14,24 +23,42 @@ use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 
 const STATUS: usize = 3;
+const LISTENER: i32 = 4;
 const GUEST: isize = 2;
+const EINTR: isize = -4;
+const SIGALRM: usize = 14;
+const SIGCHLD: usize = 17;
 
 #[cfg(target_arch = "x86_64")]
 mod number {
+    pub(crate) const READ: usize = 0;
     pub(crate) const WRITE: usize = 1;
-    pub(crate) const EXIT: usize = 231;
+    pub(crate) const RT_SIGACTION: usize = 13;
+    pub(crate) const RT_SIGPROCMASK: usize = 14;
+    pub(crate) const IOCTL: usize = 16;
+    pub(crate) const SETITIMER: usize = 38;
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
+    pub(crate) const EXIT: usize = 231;
+    pub(crate) const PPOLL: usize = 271;
+    pub(crate) const SIGNALFD4: usize = 289;
 }
 
 #[cfg(target_arch = "aarch64")]
 mod number {
+    pub(crate) const IOCTL: usize = 29;
+    pub(crate) const READ: usize = 63;
     pub(crate) const WRITE: usize = 64;
+    pub(crate) const PPOLL: usize = 73;
+    pub(crate) const SIGNALFD4: usize = 74;
     pub(crate) const EXIT: usize = 94;
-    pub(crate) const WAIT4: usize = 260;
+    pub(crate) const SETITIMER: usize = 103;
+    pub(crate) const RT_SIGACTION: usize = 134;
+    pub(crate) const RT_SIGPROCMASK: usize = 135;
     pub(crate) const GETRUSAGE: usize = 165;
     pub(crate) const PRCTL: usize = 167;
+    pub(crate) const WAIT4: usize = 260;
 }
 
 // The kernel jumps here with nothing set up but the stack, which is aligned as calls expect.
@@ -65,24 +92,174 @@ unsafe fn call(number: usize, a: usize, b: usize, c: usize, d: usize) -> isize {
     result
 }
 
+#[repr(C)]
+struct PollFd {
+    fd: i32,
+    events: i16,
+    returned: i16,
+}
+
 extern "C" fn run() -> ! {
     const PR_SET_NAME: usize = 15;
-    const EINTR: isize = -4;
+    const POLLIN: i16 = 1;
     let name = c"belljar-init";
     // SAFETY: a NUL-terminated string that lives for ever.
     unsafe { call(number::PRCTL, PR_SET_NAME, name.as_ptr() as usize, 0, 0) };
+    let mut fds = [
+        PollFd { fd: deaths(), events: POLLIN, returned: 0 },
+        PollFd { fd: LISTENER, events: POLLIN, returned: 0 },
+    ];
+    let mut told = false;
+    loop {
+        // Before the first wait: a guest may be dead by now.
+        reap();
+        // SAFETY: the array has the stated length and outlives the call; no time limit and no mask are given.
+        unsafe { call(number::PPOLL, fds.as_mut_ptr() as usize, fds.len(), 0, 0) };
+        if fds[0].returned != 0 {
+            forget_deaths(fds[0].fd);
+        }
+        match fds[1].returned {
+            0 => {}
+            POLLIN => answer(&mut told),
+            // There is no listener, or nobody is left who could ask.
+            _ => fds[1].fd = -1,
+        }
+    }
+}
+
+/// Collects whoever has ended; ends with the guest.
+fn reap() {
+    const WNOHANG: usize = 1;
     loop {
         let mut status = 0i32;
         // SAFETY: `status` outlives the call; a null usage pointer is allowed.
-        let pid = unsafe { call(number::WAIT4, usize::MAX, &raw mut status as usize, 0, 0) };
-        if pid == GUEST {
-            report(status);
-            exit(0);
-        }
-        if pid < 0 && pid != EINTR {
-            exit(125);
+        let pid = unsafe { call(number::WAIT4, usize::MAX, &raw mut status as usize, WNOHANG, 0) };
+        match pid {
+            GUEST => {
+                report(status);
+                exit(0)
+            }
+            0 => return,
+            EINTR => {}
+            pid if pid < 0 => exit(125),
+            _ => {}
         }
     }
+}
+
+/// A descriptor that can be read when a child has ended.
+fn deaths() -> i32 {
+    const SIG_BLOCK: usize = 0;
+    const NONBLOCK_CLOEXEC: usize = 0o4_000 | 0o2_000_000;
+    const SET_SIZE: usize = 8;
+    let set = 1u64 << (SIGCHLD - 1);
+    let set = &raw const set as usize;
+    // SAFETY: the set is as long as stated and outlives both calls.
+    let fd = unsafe {
+        call(number::RT_SIGPROCMASK, SIG_BLOCK, set, 0, SET_SIZE);
+        call(number::SIGNALFD4, usize::MAX, set, SET_SIZE, NONBLOCK_CLOEXEC)
+    };
+    if fd < 0 {
+        exit(125);
+    }
+    fd as i32
+}
+
+/// Empties that descriptor: [`reap`] asks the kernel itself.
+fn forget_deaths(fd: i32) {
+    let mut record = MaybeUninit::<[u8; 128]>::uninit();
+    // SAFETY: the record is as long as stated and outlives the call.
+    unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, 128, 0) };
+}
+
+/// What the kernel asks, as far as it matters here.
+#[repr(C)]
+struct Question {
+    id: u64,
+    rest: [u64; 9],
+}
+
+#[repr(C)]
+struct Reply {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+/// Lets one call go on, and tells the host of the first.
+fn answer(told: &mut bool) {
+    const RECEIVE: usize = 0xc050_2100;
+    const SEND: usize = 0xc018_2101;
+    const CONTINUE: u32 = 1;
+    if !*told {
+        be_woken_by_the_clock();
+    }
+    let mut question = Question { id: 0, rest: [0; 9] };
+    // Who asked may have died since the kernel said that somebody asks. To receive would then be to wait for the next
+    // one, perhaps for ever, with nobody to reap; so the clock ends every wait.
+    set_clock(WAKE_UP_MICROS);
+    // SAFETY: the structure has the layout of `struct seccomp_notif`, is zero as the kernel wants it, and outlives the call.
+    let received =
+        unsafe { call(number::IOCTL, LISTENER as usize, RECEIVE, &raw mut question as usize, 0) };
+    set_clock(0);
+    if received < 0 {
+        return;
+    }
+    if !*told {
+        *told = true;
+        tell(b"N");
+    }
+    let reply = Reply { id: question.id, value: 0, error: 0, flags: CONTINUE };
+    // SAFETY: the structure has the layout of `struct seccomp_notif_resp` and outlives the call.
+    unsafe { call(number::IOCTL, LISTENER as usize, SEND, &raw const reply as usize, 0) };
+}
+
+const WAKE_UP_MICROS: u64 = 10_000;
+
+/// Rings every so often from then on; never again with 0.
+fn set_clock(micros: u64) {
+    const ITIMER_REAL: usize = 0;
+    let timer = [0, micros, 0, micros];
+    // SAFETY: the array has the layout of `struct itimerval` and outlives the call; a null old value is allowed.
+    unsafe { call(number::SETITIMER, ITIMER_REAL, timer.as_ptr() as usize, 0, 0) };
+}
+
+#[repr(C)]
+struct Action {
+    handler: extern "C" fn(i32),
+    flags: usize,
+    #[cfg(target_arch = "x86_64")]
+    restorer: unsafe extern "C" fn(),
+    mask: u64,
+}
+
+// Where a handler of signals returns to, on the one architecture whose kernel has no place of its own for it.
+#[cfg(target_arch = "x86_64")]
+global_asm!(".globl restore", "restore:", "mov eax, 15", "syscall");
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" {
+    fn restore();
+}
+
+extern "C" fn do_nothing(_: i32) {}
+
+/// The alarm interrupts a call instead of being ignored, which is what a first process does by default.
+fn be_woken_by_the_clock() {
+    #[cfg(target_arch = "x86_64")]
+    const SA_RESTORER: usize = 0x0400_0000;
+    let action = Action {
+        handler: do_nothing,
+        #[cfg(target_arch = "x86_64")]
+        flags: SA_RESTORER,
+        #[cfg(not(target_arch = "x86_64"))]
+        flags: 0,
+        #[cfg(target_arch = "x86_64")]
+        restorer: restore,
+        mask: 0,
+    };
+    // SAFETY: the structure has the layout of the kernel's own `struct sigaction` and outlives the call.
+    unsafe { call(number::RT_SIGACTION, SIGALRM, &raw const action as usize, 0, size_of::<u64>()) };
 }
 
 #[repr(C)]
@@ -112,8 +289,14 @@ fn report(status: i32) {
     };
     let cpu_micros = (usage.user[0] + usage.system[0]) * 1_000_000 + usage.user[1] + usage.system[1];
     let record = Record { tag: b'E', status, cpu_micros, max_rss_kib: usage.max_rss };
-    // SAFETY: the record outlives the call and has the length stated.
-    unsafe { call(number::WRITE, STATUS, &raw const record as usize, size_of::<Record>(), 0) };
+    // SAFETY: the record is plain bytes without padding, and outlives the slice.
+    tell(unsafe { core::slice::from_raw_parts((&raw const record).cast(), size_of::<Record>()) });
+}
+
+/// Tells the host.
+fn tell(record: &[u8]) {
+    // SAFETY: pointer and length belong together.
+    unsafe { call(number::WRITE, STATUS, record.as_ptr() as usize, record.len(), 0) };
 }
 
 fn exit(code: usize) -> ! {

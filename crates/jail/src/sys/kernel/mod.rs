@@ -6,6 +6,7 @@
 
 mod context;
 mod descriptors;
+mod inheritance;
 mod landlock;
 mod memory;
 mod mounts;
@@ -17,6 +18,7 @@ use std::io;
 
 pub(crate) use context::*;
 pub(crate) use descriptors::*;
+pub(crate) use inheritance::*;
 pub(crate) use landlock::*;
 pub(crate) use memory::*;
 pub(crate) use mounts::*;
@@ -36,6 +38,12 @@ mod number {
     pub(super) const CAPSET: i64 = 126;
     pub(super) const PIVOT_ROOT: i64 = 155;
     pub(super) const EXECVEAT: i64 = 322;
+    pub(super) const SECCOMP: i64 = 317;
+    pub(super) const PERSONALITY: i64 = 135;
+    pub(super) const SCHED_SETSCHEDULER: i64 = 144;
+    pub(super) const SCHED_SETAFFINITY: i64 = 203;
+    pub(super) const IOPRIO_SET: i64 = 251;
+    pub(super) const SET_MEMPOLICY: i64 = 238;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -47,6 +55,12 @@ mod number {
     pub(super) const CAPSET: i64 = 91;
     pub(super) const PIVOT_ROOT: i64 = 41;
     pub(super) const EXECVEAT: i64 = 281;
+    pub(super) const SECCOMP: i64 = 277;
+    pub(super) const PERSONALITY: i64 = 92;
+    pub(super) const SCHED_SETSCHEDULER: i64 = 119;
+    pub(super) const SCHED_SETAFFINITY: i64 = 122;
+    pub(super) const IOPRIO_SET: i64 = 30;
+    pub(super) const SET_MEMPOLICY: i64 = 237;
 }
 
 fn check(result: c_int) -> io::Result<c_int> {

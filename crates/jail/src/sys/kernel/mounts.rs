@@ -22,6 +22,7 @@ unsafe extern "C" {
 }
 
 const SYS_MOUNT_SETATTR: i64 = 442;
+const SYS_OPENAT2: i64 = 437;
 
 pub(crate) const MS_NOSUID: u64 = 2;
 pub(crate) const MS_NODEV: u64 = 4;
@@ -85,6 +86,21 @@ pub(crate) fn open_place(path: &str) -> io::Result<OwnedFd> {
     unsafe {
         let fd = check(open(path.as_ptr(), O_PATH | O_CLOEXEC))?;
         Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// The same for a path that must hold no symbolic link.
+pub(crate) fn open_place_without_links(path: &str) -> io::Result<OwnedFd> {
+    const AT_FDCWD: c_int = -100;
+    const O_PATH_CLOEXEC: u64 = 0o10_000_000 | 0o2_000_000;
+    const NO_MAGICLINKS_NO_SYMLINKS: u64 = 0x02 | 0x04;
+    let path = c(path)?;
+    // `struct open_how`: flags, mode, resolve.
+    let how = [O_PATH_CLOEXEC, 0, NO_MAGICLINKS_NO_SYMLINKS];
+    // SAFETY: the pointers outlive the call and the size is that of the structure passed; the result is a descriptor only we know.
+    unsafe {
+        let fd = check_long(syscall(SYS_OPENAT2, AT_FDCWD, path.as_ptr(), how.as_ptr(), size_of_val(&how)))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
     }
 }
 

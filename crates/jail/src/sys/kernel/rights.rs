@@ -2,13 +2,13 @@
 
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr::null;
 
 use super::{check, check_long, number, syscall};
 
 unsafe extern "C" {
     fn prctl(option: c_int, ...) -> c_int;
-    fn setrlimit(resource: c_int, limit: *const [u64; 2]) -> c_int;
     fn geteuid() -> c_uint;
     fn getegid() -> c_uint;
 }
@@ -18,23 +18,11 @@ const PR_CAPBSET_DROP: c_int = 24;
 const PR_SET_NO_NEW_PRIVS: c_int = 38;
 const PR_CAP_AMBIENT: c_int = 47;
 
-pub(crate) const RLIMIT_DATA: u32 = 2;
-pub(crate) const RLIMIT_CORE: u32 = 4;
-pub(crate) const RLIMIT_NPROC: u32 = 6;
-pub(crate) const RLIMIT_NOFILE: u32 = 7;
-pub(crate) const RLIMIT_MSGQUEUE: u32 = 12;
-
 pub(crate) const CAP_SETGID: u32 = 6;
 pub(crate) const CAP_SETUID: u32 = 7;
 pub(crate) const CAP_NET_ADMIN: u32 = 12;
 pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 const CAP_LAST_KNOWN: u32 = 63;
-
-/// Sets both the soft and the hard limit.
-pub(crate) fn limit(resource: u32, value: u64) -> io::Result<()> {
-    // SAFETY: the array has the layout of `struct rlimit` on 64-bit Linux and outlives the call.
-    check(unsafe { setrlimit(resource as c_int, &raw const *&[value, value]) }).map(drop)
-}
 
 /// The ids this process acts under.
 pub(crate) fn effective_ids() -> (u32, u32) {
@@ -118,15 +106,37 @@ pub(crate) fn forbid_new_privileges() -> io::Result<()> {
     check(unsafe { prctl(PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0) }).map(drop)
 }
 
-/// Installs a seccomp program: `struct sock_filter`s in the kernel's own layout, 8 bytes each.
+/// A seccomp program: `struct sock_filter`s in the kernel's own layout, 8 bytes each.
+#[repr(C)]
+struct Program {
+    len: u16,
+    filter: *const u8,
+}
+
+impl Program {
+    fn new(program: &[u8]) -> Self {
+        Self { len: (program.len() / 8) as u16, filter: program.as_ptr() }
+    }
+}
+
+/// Installs a seccomp program.
 pub(crate) fn install_filter(program: &[u8]) -> io::Result<()> {
     const SECCOMP_MODE_FILTER: c_ulong = 2;
-    #[repr(C)]
-    struct Program {
-        len: u16,
-        filter: *const u8,
-    }
-    let header = Program { len: (program.len() / 8) as u16, filter: program.as_ptr() };
+    let header = Program::new(program);
     // SAFETY: the kernel copies `len` instructions of 8 bytes from a slice that is that long and outlives the call.
     check(unsafe { prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &raw const header, 0, 0) }).map(drop)
+}
+
+/// The same for a program that asks about some calls; whoever holds the descriptor is asked. A process can have but one
+/// such program, inherited ones included.
+pub(crate) fn install_asking_filter(program: &[u8]) -> io::Result<OwnedFd> {
+    const SECCOMP_SET_MODE_FILTER: c_uint = 1;
+    const NEW_LISTENER: c_uint = 8;
+    let header = Program::new(program);
+    // SAFETY: as above; the result is a descriptor that nobody else knows of.
+    unsafe {
+        let fd =
+            check_long(syscall(number::SECCOMP, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, &raw const header))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
 }

@@ -66,13 +66,13 @@ else:
 
 # attack: network_namespace_of_the_channel
 # The socket was made by the host, and a socket keeps the network it was made in.
-# expect: "EPERM"
+# expect: "ENOTTY"
 SIOCGSKNS = 0x894C
 emit_result(attempt(fcntl.ioctl, 900, SIOCGSKNS, 0))
 
 # attack: file_of_the_channel
 # The path that a Unix socket is bound to, opened.
-# expect: "EPERM"
+# expect: "ENOTTY"
 SIOCUNIXFILE = 0x89E0
 emit_result(attempt(fcntl.ioctl, 900, SIOCUNIXFILE, 0))
 

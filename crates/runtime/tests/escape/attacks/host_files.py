@@ -142,8 +142,10 @@ emit_result(attempt(os.open, "/proc/sysrq-trigger", os.O_WRONLY))
 
 # attack: core_pattern
 # A program named there is run by the kernel as root, outside every namespace.
-# expect: ["EACCES"]
-# expect: ["EROFS"]
+# expect: ["ENOENT"]
+# The stand-in for /proc/sys is the native engine's.
+# expect docker: ["EACCES"]
+# expect docker: ["EROFS"]
 emit_result([writes("/proc/sys/kernel/core_pattern", b"|/tmp/x")])
 
 # attack: kernel_settings
@@ -151,7 +153,7 @@ emit_result([writes("/proc/sys/kernel/core_pattern", b"|/tmp/x")])
 # expect: []
 held = {"EACCES", "EPERM", "EROFS"}
 found = [os.path.join(at, name) for at, _, names in os.walk("/proc/sys") for name in names]
-assert len(found) > 100
+assert len(found) > 15
 # Some open for everybody and refuse what is written: that which is there already, so that nothing would come of it.
 opens = [path for path in found if attempt(os.open, path, os.O_WRONLY) not in held]
 emit_result([path for path in opens if writes(path, reads(path).encode()) not in held])
@@ -210,8 +212,6 @@ emit_result("unchanged" if open("/etc/passwd", "rb").read() == before else "chan
 # attack: everything_but_the_scratch_places_is_read_only
 # What one run could leave there, the next would find.
 # expect: ["EROFS"]
-# /dev is the container's own and belongs to root; whoever is not root can leave nothing there.
-# expect docker: ["EACCES", "EROFS"]
 places = ["/", "/etc", "/usr", "/usr/bin", "/usr/lib", "/opt", "/opt/pydeps", "/tools", "/run", "/run/belljar", "/dev", "/etc/ssl/certs"]
 emit_result(sorted({attempt(os.mkdir, os.path.join(place, "new")) for place in places}))
 
@@ -226,18 +226,14 @@ emit_result(sorted({attempt(*each) for each in tries}))
 
 # attack: immutable_flag_of_a_system_file
 # Inode flags go by ioctl, past the usual calls.
-# expect: "EROFS"
-# expect: "EACCES"
-# expect: "EPERM"
+# expect: "ENOTTY"
 FS_IOC_SETFLAGS = 0x40086602
 file = os.open("/usr/bin/env", os.O_RDONLY)
 emit_result(attempt(fcntl.ioctl, file, FS_IOC_SETFLAGS, struct.pack("l", 0x10)))
 
 # attack: freezing_and_trimming_the_hosts_disk
 # A frozen file system stops every process that writes to it.
-# expect: ["EPERM", "EPERM"]
-# An image's file system is an overlay, which knows no trimming.
-# expect docker: ["EPERM", "ENOTTY"]
+# expect: ["ENOTTY", "ENOTTY"]
 FIFREEZE, FITRIM = 0xC0045877, 0xC0185879
 place = os.open("/usr/bin", os.O_RDONLY)
 emit_result([attempt(fcntl.ioctl, place, FIFREEZE, 0), attempt(fcntl.ioctl, place, FITRIM, b"\0" * 24)])

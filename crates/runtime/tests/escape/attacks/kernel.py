@@ -188,7 +188,7 @@ emit_result(poison())
 
 # attack: stirring_the_random_pool
 # What is counted as entropy must not come from a guest; plain writes are not counted.
-# expect: ["done", "EPERM", "EPERM", "EPERM"]
+# expect: ["done", "ENOTTY", "ENOTTY", "ENOTTY"]
 def stir():
     pool = os.open("/dev/urandom", os.O_RDWR)
     RNDADDTOENTCNT, RNDADDENTROPY, RNDCLEARPOOL = 0x40045201, 0x40085203, 0x5206
@@ -229,3 +229,83 @@ def call(number):
 
 
 emit_result([in_child(lambda: call(number)) for number in (39, 272)] if MACHINE == "x86_64" else "absent")
+
+# attack: asynchronous_input_and_output
+# One guest could take all of what the machine has for it, and every database beside it would fail.
+# expect: ["ENOSYS", "ENOSYS", "ENOSYS"]
+context = ctypes.c_ulong()
+emit_result([syscall("io_setup", 65536, ctypes.byref(context)), syscall("io_submit", 0, 0, None), syscall("io_destroy", 0)])
+
+# attack: huge_pages
+# They come out of a pool of the machine's, and no memory limit counts them.
+# expect: ["ENOMEM", "EINVAL", "EPERM"]
+MAP_HUGETLB, MFD_HUGETLB, SHM_HUGETLB = 0x40000, 4, 0o4000
+private_anonymous = 0x22
+mapped = syscall("mmap", 0, 2 << 20, 3, private_anonymous | MAP_HUGETLB, -1, 0)
+emit_result([mapped, syscall("memfd_create", b"x", MFD_HUGETLB), syscall("shmget", 0, 2 << 20, SHM_HUGETLB | 0o1600)])
+
+# attack: huge_pages_of_every_size
+# Their size is in the upper bits of the same flags.
+# expect: ["EINVAL", "ENOMEM"]
+sizes = [order << 26 for order in (0, 16, 21, 30)]
+answers = {syscall("mmap", 0, 2 << 20, 3, 0x22 | 0x40000 | size, -1, 0) for size in sizes}
+emit_result(sorted(answers | {syscall("memfd_create", b"x", 4 | size) for size in sizes}))
+
+# attack: merging_pages_with_others
+# Whether a page was merged tells whether somebody else has the same.
+# expect: ["EINVAL", "EINVAL"]
+PR_SET_MEMORY_MERGE, MADV_MERGEABLE = 67, 12
+at = ctypes.addressof(ctypes.create_string_buffer(8192)) & ~4095
+emit_result([syscall("prctl", PR_SET_MEMORY_MERGE, 1, 0, 0, 0), syscall("madvise", at, 4096, MADV_MERGEABLE)])
+
+# attack: keeping_others_off_a_core
+# Core scheduling lets a process choose with whom it shares a core.
+# expect: "EINVAL"
+PR_SCHED_CORE, CREATE = 62, 1
+emit_result(syscall("prctl", PR_SCHED_CORE, CREATE, 0, 0, 0))
+
+# attack: what_others_have_read
+# Which pages of a shared file are in memory tells what others did with it.
+# expect: ["ENOSYS", 0]
+everything = struct.pack("QQ", 0, 0)
+env = os.open("/usr/bin/env", os.O_RDONLY)
+POSIX_FADV_DONTNEED = 4
+emit_result([syscall("cachestat", env, everything, ctypes.create_string_buffer(40), 0), syscall("fadvise64", env, 0, 0, POSIX_FADV_DONTNEED)])
+
+# attack: mounts_by_number
+# Newer calls that tell of mounts, by a number that anybody can guess.
+# expect: ["ENOSYS", "ENOSYS", "ENOSYS"]
+request = struct.pack("IIQQQ", 32, 0, 1, 0xFFFF, 0)
+answers = [syscall("statmount", request, ctypes.create_string_buffer(4096), 4096, 0), syscall("listmount", request, (ctypes.c_ulonglong * 64)(), 64, 0)]
+emit_result(answers + [syscall("open_tree_attr", -100, b"/", 0, None, 0)])
+
+# attack: flushing_every_disk
+# A call that waits for all file systems of the machine is told that it was done.
+# expect: [0, 0]
+emit_result([syscall("sync"), syscall("syncfs", os.open("/usr/bin", os.O_RDONLY))])
+
+# attack: calls_of_later_kernels
+# A call that was not known when the filter was written is closed.
+# expect: ["ENOSYS"]
+emit_result(sorted({raw_syscall(number, 0, 0, 0, 0, 0, 0) for number in range(470, 1200)}))
+
+# attack: handles_on_processes_that_release_memory
+# Reaping another process's memory, or its descriptors.
+# expect: ["ENOSYS", "EPERM", "EPERM"]
+own = os.pidfd_open(os.getpid())
+emit_result([syscall("process_mrelease", own, 0), syscall("process_madvise", own, None, 0, 4, 0), syscall("pidfd_getfd", own, 0, 0)])
+
+# attack: attributes_of_a_process
+# Everything that prctl can do and programs do not need, today's and tomorrow's.
+# expect: []
+fine = {1, 2, 3, 4, 7, 15, 16, 21, 23, 24, 27, 29, 30, 36, 37, 38, 39, 40, 41, 42, 47, 51, 52, 0x53564D41}
+numbers = [*range(0, 100), 0x53564D41, 0x59616D61, 0x41555856]
+emit_result([number for number in numbers if number not in fine and syscall("prctl", number, 0, 0, 0, 0) != "EINVAL"])
+
+# attack: commands_for_descriptors
+# Leases, notices and whatever fcntl learns next.
+# expect: []
+fine = {*range(0, 12), 15, 16, 36, 37, 38, 1025, 1027, 1030, 1031, 1032, 1033, 1034}
+fine -= {12, 13, 14}
+file = os.open("/workspace/file", os.O_CREAT | os.O_RDWR)
+emit_result([number for number in (*range(12, 64), *range(1024, 1064)) if number not in fine and syscall("fcntl", file, number, 0) != "EINVAL"])

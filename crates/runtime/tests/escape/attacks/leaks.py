@@ -43,7 +43,7 @@ emit_result(sorted(path for path in paths if not path.startswith(known)))
 import re
 
 rows = [line.split() for line in open("/proc/self/mountinfo")]
-elsewhere = ("/etc/localtime", "/opt/python", "/opt/pydeps", "/dev/", "/proc/")
+elsewhere = ("/etc/localtime", "/opt/python", "/opt/pydeps", "/dev/", "/proc/", "/run/belljar/proc/sys/kernel/random/uuid")
 shown = [(row[3], row[4]) for row in rows if row[3] != "/" and not row[4].startswith(elsewhere)]
 emit_result(sorted([re.sub(r"^/.*/(containers/)[0-9a-f]{64}/", r"\1<id>/", source), place] for source, place in shown if source != place))
 
@@ -154,3 +154,34 @@ emit_result(sorted(set(os.listdir("/")) - known))
 # Their names carry the host's process id and count its cells; seen from inside, a cell is at the root.
 # expect: ["/"]
 emit_result(sorted({line.strip().split(":", 2)[2] for line in open("/proc/self/cgroup")}))
+
+# attack: what_the_machine_does
+# Counts by device, processor and memory zone give away what others do.
+# expect: {}
+names = ["buddyinfo", "cgroups", "diskstats", "interrupts", "locks", "schedstat", "softirqs", "timer_list", "vmstat", "zoneinfo"]
+found = {name: reads(f"/proc/{name}") for name in names}
+# A stand-in, which says that nothing was ever swapped.
+found = {name: text for name, text in found.items() if text not in ("", "ENOENT", "EACCES", "pswpin 0\npswpout 0\n")}
+places = {place: os.listdir(f"/proc/{place}") for place in ("fs", "irq", "pressure") if os.path.isdir(f"/proc/{place}")}
+emit_result(found | {place: names for place, names in places.items() if names})
+
+# attack: interrupts_in_the_statistics
+# The counts that /proc/interrupts has, in one line of another file; processors are shown, what they did is not.
+# expect: [true, ["0"], ["0"]]
+# The daemon can cover a file and not change it, and without it programs do not know how many processors there are.
+# expect docker: [true, ["many"], ["many"]]
+lines = dict(line.split(" ", 1) for line in open("/proc/stat").read().splitlines())
+many = lambda name: sorted({"many" if number != "0" else "0" for number in lines[name].split()[:1]})
+emit_result(["cpu0" in lines, many("intr"), many("ctxt")])
+
+# attack: counters_among_the_settings
+# How many files, terminals and asynchronous requests the whole machine has.
+# expect: ["ENOENT"]
+names = ["fs/file-nr", "fs/inode-nr", "fs/inode-state", "fs/dentry-state", "fs/aio-nr", "fs/quota/dquots", "kernel/pty/nr", "dev/cdrom/info"]
+emit_result(sorted({attempt(open, f"/proc/sys/{name}") for name in names}))
+
+# attack: settings_that_programs_read
+# The stand-in must not be so small that honest programs fail.
+# expect: [true, true, true, 36, true]
+read = lambda name: reads(f"/proc/sys/{name}").strip()
+emit_result([read("kernel/osrelease") == os.uname().release, int(read("kernel/pid_max")) > 0, read("vm/overcommit_memory") in "012", len(read("kernel/random/uuid")), read("kernel/random/uuid") != read("kernel/random/uuid")])

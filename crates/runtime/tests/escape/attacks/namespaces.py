@@ -118,16 +118,14 @@ emit_result(syscall("setns", syscall("pidfd_open", 1, 0), CLONE_NEWNS))
 
 # attack: parent_namespaces
 # The way up from one's own: to the zygote's and from there to the host's.
-# expect: ["EPERM", "EPERM"]
+# expect: ["ENOTTY", "ENOTTY"]
 NS_GET_PARENT = 0xB702
 answers = [attempt(fcntl.ioctl, os.open(f"/proc/self/ns/{name}", os.O_RDONLY), NS_GET_PARENT) for name in ("user", "pid")]
 emit_result(answers)
 
 # attack: owner_of_a_namespace
-# One's own user namespace is shown; the one above, and the one that owns the network and is not the guest's either, are not.
-# expect: ["done", "EPERM", "EPERM"]
-# A container's network belongs to the daemon's user namespace, which is the guest's own; it has no rights there.
-# expect docker: ["done", "EPERM", "done"]
+# The user namespace above, and the one that owns the network.
+# expect: ["ENOTTY", "ENOTTY", "ENOTTY"]
 NS_GET_USERNS = 0xB701
 spaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("mnt", "user", "net")]
 emit_result([attempt(fcntl.ioctl, space, NS_GET_USERNS) for space in spaces])

@@ -131,21 +131,21 @@ emit_result([line.split(":")[0].strip() for line in open("/proc/net/dev").readli
 
 # attack: configuring_interfaces
 # Addresses, flags, bridges.
-# expect: ["EPERM", "EPERM", "EPERM"]
+# expect: ["ENOTTY", "EPERM", "ENOTTY"]
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 address = struct.pack("16sHH4s16x", b"lo", 2, 0, bytes([10, 0, 0, 1]))
 emit_result([attempt(fcntl.ioctl, own, 0x8916, address), attempt(fcntl.ioctl, own, 0x8914, struct.pack("16sH22x", b"lo", 0)), attempt(fcntl.ioctl, own, 0x89A0, b"br0\0")])
 
 # attack: privileged_socket_options
 # Marks and forced buffers steer the host's packet filter and memory.
-# expect: ["EPERM", "EPERM", "EPERM", "EPERM"]
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT"]
 own = socket.socket()
 options = [(1, 36), (1, 33), (0, 19), (6, 19)]  # SO_MARK, SO_RCVBUFFORCE, IP_TRANSPARENT, TCP_REPAIR
 emit_result([attempt(own.setsockopt, level, option, 1) for level, option in options])
 
 # attack: packet_filter_tables
 # Netfilter's old interface: years of holes reachable from any namespace's root.
-# expect: ["EPERM", "EPERM"]
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT"]
 emit_result([attempt(socket.socket(family).getsockopt, level, 64, 84) for family, level in ((2, 0), (10, 41))])
 
 # attack: forged_credentials
@@ -169,19 +169,19 @@ emit_result([attempt(socket.socket(socket.AF_UNIX).connect, name) for name in na
 
 # attack: typing_into_the_terminal
 # TIOCSTI puts characters into the input of whoever started the host.
-# expect: ["EPERM", "EPERM", "EPERM", "EPERM"]
+# expect: ["ENOTTY", "ENOTTY", "ENOTTY", "ENOTTY"]
 key = ctypes.create_string_buffer(b"x")
 emit_result([syscall("ioctl", number, 0x5412, key) for number in (0, 1, 2, 900)])
 
 # attack: typing_with_the_upper_half_set
 # The kernel reads 32 bits of the request (CVE-2019-10063 in another sandbox).
-# expect: ["EPERM", "EPERM"]
+# expect: ["ENOTTY", "ENOTTY"]
 key = ctypes.create_string_buffer(b"x")
 emit_result([syscall("ioctl", 0, 1 << 32 | request, key) for request in (0x5412, 0x541C)])
 
 # attack: pasting_into_the_console
 # TIOCLINUX does it with the console's selection (CVE-2023-1523 in another sandbox).
-# expect: "EPERM"
+# expect: "ENOTTY"
 emit_result(syscall("ioctl", 0, 0x541C, ctypes.create_string_buffer(b"\x03")))
 
 # attack: terminals
@@ -208,3 +208,105 @@ emit_result([attempt(socket.socket, socket.AF_INET, kind, protocol) for kind, pr
 # expect: ["done", "EPERM"]
 one, other = socket.socketpair()
 emit_result([attempt(one.send, b"x"), attempt(one.send, b"x", socket.MSG_OOB)])
+
+# attack: types_without_a_protocol
+# With protocol 0 the kernel picks one itself: SCTP, DCCP, SMC, or packets of everybody's.
+# expect: ["EPERM"]
+SOCK_RAW, SOCK_RDM, SOCK_SEQPACKET, SOCK_DCCP, SOCK_PACKET = 3, 4, 5, 6, 10
+kinds = (SOCK_RAW, SOCK_RDM, SOCK_SEQPACKET, SOCK_DCCP, SOCK_PACKET, 0, 7, 15)
+emit_result(sorted({syscall("socket", family, kind, 0) for family in (1, 2, 10) for kind in kinds}))
+
+# attack: streams_of_datagram_protocols
+# A type and a protocol that do not belong together, and protocols with a driver of their own.
+# expect: ["EPERM"]
+STREAM, DGRAM = 1, 2
+pairs = [(STREAM, 17), (DGRAM, 6), (STREAM, 1), (DGRAM, 58), (STREAM, 255), (DGRAM, 2)]
+emit_result(sorted({syscall("socket", family, kind, protocol) for family in (2, 10) for kind, protocol in pairs}))
+
+# attack: drivers_on_top_of_a_connection
+# TLS in the kernel, MPTCP, ESP over UDP, segmentation: each a parser that a socket option switches on.
+# expect: ["ENOPROTOOPT"]
+TCP, UDP, TLS = 6, 17, 282
+stream, datagram = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+tries = [(stream, TCP, 31, b"tls"), (stream, TCP, 31, b"mptcp"), (stream, TLS, 1, bytes(40)), (stream, TLS, 2, bytes(40))]
+tries += [(datagram, UDP, option, struct.pack("i", 2)) for option in (100, 101, 102, 103, 104)]
+emit_result(sorted({attempt(one.setsockopt, level, option, value) for one, level, option, value in tries}))
+
+# attack: programs_on_sockets
+# A filter is a program in the kernel, out of a stock that the whole machine shares and new cells need.
+# expect: ["ENOPROTOOPT"]
+program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0xFFFF), 8)
+value = struct.pack("HxxxxxxP", 1, ctypes.addressof(program))
+one, other = socket.socketpair()
+emit_result(sorted({attempt(each.setsockopt, 1, option, value) for each in (one, socket.socket()) for option in (26, 50, 51, 52)}))
+
+# attack: handles_on_peers
+# A process handle of whoever is at the other end, or of whoever sends.
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT"]
+SO_PASSPIDFD, SO_PEERPIDFD = 76, 77
+one, other = socket.socketpair()
+channel = socket.socket(fileno=os.dup(900))
+emit_result([attempt(one.setsockopt, 1, SO_PASSPIDFD, 1), attempt(one.getsockopt, 1, SO_PEERPIDFD), attempt(channel.getsockopt, 1, SO_PEERPIDFD)])
+
+# attack: numbers_that_count_everybodys_sockets
+# A cookie is unique on the machine, so two of them tell how many sockets were made in between.
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT", "ENOPROTOOPT"]
+SO_COOKIE, SO_INCOMING_CPU, SO_NETNS_COOKIE = 57, 49, 71
+emit_result([attempt(socket.socket().getsockopt, 1, option, 8) for option in (SO_COOKIE, SO_INCOMING_CPU, SO_NETNS_COOKIE)])
+
+# attack: time_stamps
+# The first socket that asks for them slows down the network of the whole machine.
+# expect: ["ENOPROTOOPT"]
+emit_result(sorted({attempt(socket.socket().setsockopt, 1, option, 1) for option in (29, 35, 37, 63, 64, 65)}))
+
+# attack: memory_shared_with_the_network
+# Pages that are sent while the program changes them, and pages of the network mapped into a program.
+# expect: ["ENOPROTOOPT", "ENOPROTOOPT"]
+SO_ZEROCOPY, TCP_ZEROCOPY_RECEIVE = 60, 35
+emit_result([attempt(socket.socket().setsockopt, 1, SO_ZEROCOPY, 1), attempt(socket.socket().getsockopt, 6, TCP_ZEROCOPY_RECEIVE, 64)])
+
+# attack: flow_labels
+# Labels outlive the socket they were made by, and the next user of the namespace can list them.
+# expect: ["ENOPROTOOPT", 1]
+IPV6_FLOWLABEL_MGR, CREATE, ANYBODY = 32, 1, 255
+request = socket.inet_pton(socket.AF_INET6, "::1") + struct.pack("!I", 0x12345) + struct.pack("BBHHHI", 0, ANYBODY, CREATE, 0, 6, 0)
+made = attempt(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).setsockopt, 41, IPV6_FLOWLABEL_MGR, request)
+emit_result([made, len(open("/proc/net/ip6_flowlabel").readlines())])
+
+# attack: headers_of_ones_own
+# Options in front of a packet, which every router and receiver has to parse.
+# expect: ["ENOPROTOOPT"]
+v4, v6 = socket.socket(), socket.socket(socket.AF_INET6)
+tries = [(v4, 0, option) for option in (3, 4, 5, 7, 16, 17)] + [(v6, 41, option) for option in (2, 4, 5, 6, 9, 54, 55, 57, 59, 68)]
+emit_result(sorted({attempt(one.setsockopt, level, option, bytes(16)) for one, level, option in tries}))
+
+# attack: every_option_that_is_not_on_the_list
+# Including those that a later kernel adds.
+# expect: []
+fine = {
+    0: {1, 2, 8, 10, 11, 12, 13, 24, 32, 33, 34, 35, 36},
+    1: {2, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 18, 20, 21, 66, 67},
+    6: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 18, 25, 36},
+    41: {16, 17, 18, 19, 20, 21, 23, 25, 26, 49, 50, 51, 52, 62, 66, 67},
+}
+levels = [*range(0, 300), 65535]
+made = {family: socket.socket(family) for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)}
+answered = {
+    (level, option)
+    for level in levels
+    for option in (range(0, 130) if level in fine or level in (17, 255, 263, 282, 284) else (0, 1, 2, 64))
+    for one in made.values()
+    if attempt(one.setsockopt, level, option, struct.pack("i", 1)) != "ENOPROTOOPT"
+}
+emit_result(sorted(pair for pair in answered if pair[1] not in fine.get(pair[0], ())))
+
+# attack: requests_to_other_drivers
+# Terminals, loop devices, copies of files, handles on namespaces: what a driver does is not what its file may be used for.
+# expect: ["ENOTTY"]
+TIOCSCTTY, TCSETS, FICLONE, FIEMAP, FS_IOC_FSSETXATTR, BLKDISCARD, PIDFD_GET_NET, TUNSETIFF = (
+    0x540E, 0x5402, 0x40049409, 0xC020660B, 0x401C5820, 0x1277, 0xFF04, 0x400454CA,
+)
+own = os.open("/workspace/file", os.O_CREAT | os.O_RDWR)
+things = [own, os.open("/dev/null", os.O_RDWR), os.open("/usr/bin/env", os.O_RDONLY), os.pidfd_open(os.getpid()), socket.socket().fileno()]
+requests = (TIOCSCTTY, TCSETS, FICLONE, FIEMAP, FS_IOC_FSSETXATTR, BLKDISCARD, PIDFD_GET_NET, TUNSETIFF)
+emit_result(sorted({syscall("ioctl", thing, request, ctypes.create_string_buffer(64)) for thing in things for request in requests}))

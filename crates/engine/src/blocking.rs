@@ -1,0 +1,34 @@
+//! Work that blocks, off the async threads.
+//!
+//! Not by `tokio::task::spawn_blocking`, which panics where the machine has no thread to give: a host at its limits gets an
+//! error that says so.
+
+use std::io;
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// Does something that blocks on a thread of its own. An error where no thread can be had, or where the work panicked.
+pub(crate) async fn on_a_thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (done, outcome) = oneshot::channel();
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        // Whoever waited may have given up.
+        let _ = done.send(work());
+    })?;
+    outcome.await.map_err(|_| io::Error::other(format!("the thread {name} panicked")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_and_nothing_more() {
+        assert_eq!(on_a_thread("test", || 6 * 7).await.unwrap(), 42);
+        let error = on_a_thread("test", || panic!("as it is meant to")).await.unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+    }
+}

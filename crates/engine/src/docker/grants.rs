@@ -1,0 +1,105 @@
+//! What a container's mounts should be, compared with what they are.
+//!
+//! The daemon finds a granted path by itself, following every link, at the moment a container is made; between our
+//! look and its own somebody can have swapped something. So the path is opened here, held, and compared by device and
+//! inode with what the container says it was given. That takes a daemon on this very machine, which is told by the id of
+//! the machine's boot; what a daemon elsewhere mounts is between it and whoever may write there.
+
+use std::path::{Path, PathBuf};
+
+use belljar_core::config::{FileResource, HostPathMap};
+
+use super::DockerError;
+use super::labels::boot;
+use super::message::Surroundings;
+use crate::EngineError;
+use crate::grants::{self, Grant};
+
+/// What a config grants, in its order.
+pub(super) struct Grants(Vec<Planned>);
+
+struct Planned {
+    resource: FileResource,
+    /// As the daemon is asked for it.
+    source: PathBuf,
+    /// As it is seen from here, if it is.
+    seen: Option<Grant>,
+}
+
+impl Grants {
+    /// Looks at every resource. `is_local`: the daemon's socket is a file here, so paths may well be the same there.
+    pub(super) fn open(
+        resources: &[FileResource],
+        map: &HostPathMap,
+        is_local: bool,
+    ) -> Result<Self, EngineError> {
+        let mut planned = Vec::new();
+        for resource in resources {
+            let seen = match is_local.then(|| grants::open(resource)) {
+                Some(Ok(grant)) => Some(grant),
+                // Not here, but perhaps there: the daemon says so itself if it is not.
+                None | Some(Err(EngineError::Resource { .. })) => None,
+                Some(Err(error)) => return Err(error),
+            };
+            let asked = resource.mount_source(map);
+            let source = match &seen {
+                Some(grant) if asked == resource.host_path => grant.path.clone(),
+                _ => asked,
+            };
+            planned.push(Planned { resource: resource.clone(), source, seen });
+        }
+        let named: Vec<(&FileResource, &Path)> =
+            planned.iter().map(|planned| (&planned.resource, &*planned.source)).collect();
+        grants::refuse_replaceable(&named)?;
+        Ok(Self(planned))
+    }
+
+    /// Each resource, and what the daemon is asked to mount for it.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&FileResource, &Path)> {
+        self.0.iter().map(|planned| (&planned.resource, &*planned.source))
+    }
+
+    /// Refuses a container in which something else is mounted than what was looked at.
+    pub(super) fn compare(&self, inside: &Surroundings) -> Result<(), DockerError> {
+        if inside.boot_id != boot() {
+            return Ok(());
+        }
+        for (planned, found) in self.0.iter().zip(&inside.granted) {
+            let expected = planned.seen.as_ref().map(Grant::identity);
+            if expected.is_some_and(|expected| expected != *found) {
+                return Err(DockerError::OtherResource {
+                    host_path: planned.resource.host_path.clone(),
+                    container_path: planned.resource.container_path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_daemon_mounted_is_compared_with_what_was_meant() {
+        let home = tempfile::tempdir().unwrap();
+        let resource = FileResource::new(home.path(), "/data/x");
+        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        let meant = grants.0[0].seen.as_ref().unwrap().identity();
+        let inside = |boot_id: String, granted| Surroundings { boot_id, granted: vec![granted] };
+        assert!(grants.compare(&inside(boot(), meant)).is_ok());
+        let error = grants.compare(&inside(boot(), (meant.0, meant.1 + 1))).unwrap_err();
+        assert!(error.to_string().contains("something else than"), "{error}");
+        // Another machine has other numbers.
+        assert!(grants.compare(&inside("elsewhere".into(), (1, 2))).is_ok());
+    }
+
+    #[test]
+    fn a_path_that_is_not_here_is_left_to_the_daemon() {
+        let resource = FileResource::new("/belljar/is/not/here", "/data/x");
+        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        assert_eq!(grants.sources().next().unwrap().1, Path::new("/belljar/is/not/here"));
+        assert!(grants.compare(&Surroundings { boot_id: boot(), granted: vec![(1, 2)] }).is_ok());
+    }
+}

@@ -1,0 +1,232 @@
+//! Opens what a config grants of the host's files, so that it is what the config's author meant.
+//!
+//! A script that may write to a granted directory can put a symbolic link where something else was, and whoever follows
+//! that link later ends up wherever the script likes. So:
+//!
+//! * a grant inside a directory that scripts may write to is refused, because a script could replace it;
+//! * of the links on the way to a grant only those are followed that no guest can have made: root's own, in directories
+//!   that only root may write to. Guests never are root, on no engine;
+//! * what was found is opened once, without following anything, and whoever mounts it compares.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use belljar_core::config::FileResource;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+use crate::EngineError;
+
+/// One granted file or directory, held open: whatever becomes of its name, this is what was meant.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    /// Its path without any link.
+    pub(crate) path: PathBuf,
+    pub(crate) metadata: Metadata,
+    _handle: OwnedFd,
+}
+
+impl Grant {
+    /// By what the kernel tells it from every other file as long as it is open.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.metadata.dev(), self.metadata.ino())
+    }
+}
+
+/// Opens every resource of a config, in order.
+pub(crate) fn open_all(resources: &[FileResource]) -> Result<Vec<Grant>, EngineError> {
+    let grants = resources.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let named: Vec<_> =
+        resources.iter().zip(&grants).map(|(resource, grant)| (resource, &*grant.path)).collect();
+    refuse_replaceable(&named)?;
+    Ok(grants)
+}
+
+/// Refuses a grant that lies inside another one which scripts may write to.
+pub(crate) fn refuse_replaceable(grants: &[(&FileResource, &Path)]) -> Result<(), EngineError> {
+    for (outer, around) in grants.iter().filter(|(resource, _)| !resource.read_only) {
+        let inside = grants.iter().find(|(_, path)| path != around && path.starts_with(around));
+        if let Some((inner, _)) = inside {
+            return Err(EngineError::ReplaceableResource {
+                inner: inner.host_path.clone(),
+                outer: outer.host_path.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Opens one resource.
+pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
+    let missing = |source| EngineError::Resource {
+        host_path: resource.host_path.clone(),
+        container_path: resource.container_path.clone(),
+        source,
+    };
+    let path = match resolve(&resource.host_path) {
+        Ok(path) => path,
+        Err(Unresolved::Io(error)) => return Err(missing(error)),
+        Err(Unresolved::Link { link, target }) => {
+            return Err(EngineError::LinkInResource { host_path: resource.host_path.clone(), link, target });
+        }
+    };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    // Between looking and opening a link can have appeared; then this fails.
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let handle = rustix::fs::openat2(rustix::fs::CWD, &path, flags, Mode::empty(), resolve)
+        .map_err(|error| missing(error.into()))?;
+    let file = std::fs::File::from(handle);
+    let metadata = file.metadata().map_err(missing)?;
+    Ok(Grant { path, metadata, _handle: file.into() })
+}
+
+#[derive(Debug)]
+enum Unresolved {
+    Io(io::Error),
+    Link { link: PathBuf, target: PathBuf },
+}
+
+impl From<io::Error> for Unresolved {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The path with every link on the way replaced by what it says, or the link that cannot be trusted.
+fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
+    const MOST_LINKS: usize = 40;
+    let mut links = 0;
+    let mut resolved = PathBuf::from("/");
+    let mut rest: Vec<PathBuf> = names(path);
+    while let Some(name) = rest.pop() {
+        if name.as_os_str() == ".." {
+            resolved.pop();
+            continue;
+        }
+        let next = resolved.join(&name);
+        let metadata = std::fs::symlink_metadata(&next)?;
+        if !metadata.is_symlink() {
+            resolved = next;
+            continue;
+        }
+        let target = std::fs::read_link(&next)?;
+        if !only_root_could_make(&metadata, &std::fs::symlink_metadata(&resolved)?) {
+            return Err(Unresolved::Link { link: next, target });
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(io::Error::from(rustix::io::Errno::LOOP).into());
+        }
+        if target.is_absolute() {
+            resolved = PathBuf::from("/");
+        }
+        rest.extend(names(&target));
+    }
+    Ok(resolved)
+}
+
+/// The names a path is made of, last first.
+fn names(path: &Path) -> Vec<PathBuf> {
+    let name = |component| match component {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    };
+    path.components().rev().filter_map(name).collect()
+}
+
+fn only_root_could_make(link: &Metadata, directory: &Metadata) -> bool {
+    const ROOT: u32 = 0;
+    const WRITABLE_BY_OTHERS: u32 = 0o022;
+    link.uid() == ROOT && directory.uid() == ROOT && directory.mode() & WRITABLE_BY_OTHERS == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn resource(path: &Path, read_only: bool) -> FileResource {
+        FileResource { read_only, ..FileResource::new(path, "/data/x") }
+    }
+
+    /// A directory that somebody else than root may write to, whoever runs the tests.
+    fn anybodys() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        directory
+    }
+
+    #[test]
+    fn a_grant_is_what_its_path_names() {
+        let home = anybodys();
+        fs::create_dir_all(home.path().join("a/b")).unwrap();
+        let path = home.path().join("a/b");
+        let grants = open_all(&[resource(&path, true)]).unwrap();
+        assert_eq!(grants[0].path, path.canonicalize().unwrap());
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!(grants[0].identity(), (found.dev(), found.ino()));
+    }
+
+    #[test]
+    fn a_link_that_a_guest_can_have_made_is_not_followed() {
+        let home = anybodys();
+        fs::create_dir(home.path().join("secret")).unwrap();
+        symlink("secret", home.path().join("docs")).unwrap();
+        for path in ["docs", "docs/."] {
+            let error = open_all(&[resource(&home.path().join(path), true)]).unwrap_err();
+            let said = error.to_string();
+            assert!(matches!(error, EngineError::LinkInResource { .. }), "{said}");
+            assert!(said.contains("docs") && said.contains("secret"), "{said}");
+        }
+        symlink("/etc", home.path().join("etc")).unwrap();
+        assert!(open_all(&[resource(&home.path().join("etc/passwd"), true)]).is_err());
+    }
+
+    #[test]
+    fn links_of_the_system_are_followed() {
+        // Every Linux has one of these, and root alone can change it.
+        let link = ["/proc/self", "/var/run", "/bin"].map(Path::new).into_iter().find(|path| {
+            let parent = fs::symlink_metadata(path.parent().unwrap());
+            path.is_symlink()
+                && parent
+                    .is_ok_and(|parent| only_root_could_make(&fs::symlink_metadata(path).unwrap(), &parent))
+        });
+        let Some(link) = link else { return };
+        assert_eq!(resolve(link).unwrap(), link.canonicalize().unwrap());
+    }
+
+    #[test]
+    fn links_that_go_round_end() {
+        assert!(resolve(Path::new("/belljar-does-not-exist")).is_err());
+        let text = names(Path::new("/a/../b"));
+        assert_eq!(text, ["b", "..", "a"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_a_script_could_replace_is_not_granted() {
+        let home = anybodys();
+        fs::create_dir_all(home.path().join("data/sub")).unwrap();
+        fs::create_dir_all(home.path().join("database")).unwrap();
+        let at = |path: &str, read_only| resource(&home.path().join(path), read_only);
+        for grants in [
+            [at("data", false), at("data/sub", true)],
+            [at("data/sub", true), at("data", false)],
+            [at("data/sub", false), at("data", false)],
+        ] {
+            let error = open_all(&grants).unwrap_err();
+            assert!(matches!(error, EngineError::ReplaceableResource { .. }), "{error}");
+        }
+        for grants in [
+            [at("data", true), at("data/sub", false)],
+            [at("data", false), at("data", true)],
+            [at("data", false), at("database", true)],
+        ] {
+            assert!(open_all(&grants).is_ok());
+        }
+    }
+}

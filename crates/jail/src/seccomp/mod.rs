@@ -1,0 +1,164 @@
+//! What a cell may ask of the kernel.
+//!
+//! ```text
+//!  calls.rs       the calls a guest has; every other one does not exist for it
+//!  arguments.rs   those it has for some purposes only
+//!  program.rs     both as a program that the kernel runs on every call
+//! ```
+//!
+//! Both are lists of what is fine, taken from what CPython, its C extensions and ordinary programs were seen to use. So
+//! a call, a kind of socket or a request that a later kernel adds is closed until somebody adds it here.
+//!
+//! The zygote lives under the same list and every cell inherits it. Only the few calls by which cells are made are left
+//! to a second program that each cell adds, because the kernel compiles a program anew each time one is installed. Where
+//! both have an opinion the kernel takes the stricter answer.
+
+mod arguments;
+mod calls;
+mod program;
+
+use linux_raw_sys::{general, net};
+
+use program::{Answer, Rule, Table, Test, Treatment, compile};
+
+const EPERM: Answer = Answer::Errno(1);
+const EINVAL: Answer = Answer::Errno(22);
+const ENOSYS: Answer = Answer::Errno(38);
+const DONE: Answer = Answer::Errno(0);
+
+/// Whether anybody is told when a guest makes a socket of the Internet families.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sockets {
+    /// Each such call waits until whoever holds the listener of this program has said to go on.
+    Watched,
+    /// Nobody is told.
+    Unwatched,
+}
+
+/// The program of a zygote, in the kernel's own layout. Its cells inherit it.
+pub fn zygote_filter() -> Vec<u8> {
+    compile(&zygote_table(), ENOSYS)
+}
+
+/// In what cells differ.
+#[derive(Debug, Clone, Copy)]
+pub struct CellFilter {
+    /// Whether somebody is told of its sockets.
+    pub sockets: Sockets,
+    /// What of its memory a control group counts.
+    pub counted: Counted,
+}
+
+/// What of a cell's memory is counted for all its processes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// All of it.
+    Everything,
+    /// All but what sockets hold. Asking for larger buffers then does nothing and says that it was done.
+    NotSockets,
+    /// Nothing: memory that belongs to no process would belong to nobody, so none can be had.
+    Nothing,
+}
+
+/// What each cell adds to it.
+pub fn cell_filter(cell: CellFilter) -> Vec<u8> {
+    compile(&cell_table(cell), Answer::Allow)
+}
+
+fn zygote_table() -> Table {
+    let with = |calls: &'static [u32], answer: Answer| {
+        calls.iter().map(move |call| (i64::from(*call), Treatment::from(answer)))
+    };
+    let mut table: Table = with(calls::ALLOWED, Answer::Allow)
+        .chain(with(calls::ALLOWED_HERE, Answer::Allow))
+        .chain(with(calls::FOR_MAKING_CELLS, Answer::Allow))
+        .chain(with(calls::PRETENDED, DONE))
+        .chain(with(calls::FORBIDDEN, EPERM))
+        .collect();
+    arguments::restrict(&mut table);
+    table
+}
+
+fn cell_table(cell: CellFilter) -> Table {
+    const NAMESPACES: u32 = 0x7e02_0080; // every CLONE_NEW*, NEWTIME included
+    let unless = |test, answer| Treatment {
+        rules: vec![Rule { tests: vec![test], answer }],
+        otherwise: Answer::Allow,
+    };
+    let mut table: Table =
+        calls::FOR_MAKING_CELLS.iter().map(|call| (i64::from(*call), Treatment::from(EPERM))).collect();
+    let new_namespaces = Test::AnyOf { argument: 0, mask: NAMESPACES };
+    table.insert(general::__NR_clone.into(), unless(new_namespaces, EPERM));
+    // Each would be a program in the kernel, in memory that all of the machine shares a bound on.
+    let more_filters = Test::In { argument: 0, values: vec![arguments::PR_SET_SECCOMP] };
+    table.insert(general::__NR_prctl.into(), unless(more_filters, EINVAL));
+    if cell.sockets == Sockets::Watched {
+        let internet = Test::In { argument: 0, values: vec![net::AF_INET, net::AF_INET6] };
+        table.insert(general::__NR_socket.into(), unless(internet, Answer::Notify));
+    }
+    if cell.counted != Counted::Everything {
+        table.insert(general::__NR_setsockopt.into(), arguments::keep_socket_buffers());
+    }
+    if cell.counted == Counted::Nothing {
+        for call in calls::MEMORY_OF_NOBODY {
+            table.insert((*call).into(), ENOSYS.into());
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program::tests::{HERE, run, word};
+    use super::*;
+
+    fn cell(sockets: Sockets) -> Vec<u8> {
+        cell_filter(CellFilter { sockets, counted: Counted::Nothing })
+    }
+
+    #[test]
+    fn the_programs_fit_the_kernels_limit() {
+        const BPF_MAXINSNS: usize = 4096;
+        for program in [zygote_filter(), cell(Sockets::Watched), cell(Sockets::Unwatched)] {
+            assert!(!program.is_empty());
+            assert_eq!(program.len() % 8, 0);
+            assert!(program.len() / 8 < BPF_MAXINSNS, "{} instructions", program.len() / 8);
+        }
+    }
+
+    #[test]
+    fn no_call_is_listed_twice() {
+        let lists = [
+            calls::ALLOWED,
+            calls::ALLOWED_HERE,
+            calls::FOR_MAKING_CELLS,
+            calls::PRETENDED,
+            calls::FORBIDDEN,
+        ];
+        let mut all: Vec<u32> = lists.concat();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn calls_of_kernels_to_come_do_not_exist() {
+        let program = zygote_filter();
+        let newest = 470;
+        for number in newest..2000 {
+            assert_eq!(run(&program, HERE, number, [0; 6]), word(ENOSYS), "call {number}");
+        }
+    }
+
+    #[test]
+    fn internet_sockets_are_asked_about_only_where_they_are_watched() {
+        let socket =
+            |sockets, family: u64| run(&cell(sockets), HERE, general::__NR_socket, [family, 1, 0, 0, 0, 0]);
+        for family in [2, 10] {
+            assert_eq!(socket(Sockets::Watched, family), word(Answer::Notify));
+            assert_eq!(socket(Sockets::Unwatched, family), word(Answer::Allow));
+        }
+        assert_eq!(socket(Sockets::Watched, 1), word(Answer::Allow));
+    }
+}
