@@ -162,6 +162,11 @@ impl DockerCell {
                 self.note(counted);
                 None
             }
+            Message::SocketsMade => {
+                // What sockets leave in a network cannot be undone.
+                self.uses_left = 0;
+                None
+            }
             Message::Closed => {
                 self.state = State::Mute;
                 Some(Output::Closed)
@@ -194,13 +199,7 @@ impl DockerCell {
     }
 
     async fn wait_for_reset(&mut self) -> Result<Counted, String> {
-        // First, so that what the last guest asked for ends no later than the guest.
-        let token = match &mut self.way_out {
-            Some(way_out) => way_out.end_use().await.map_err(|error| error.to_string())?,
-            None => None,
-        };
-        let reset = message::reset(token.as_deref());
-        self.saying.say(reset.as_bytes()).await.map_err(|error| error.to_string())?;
+        self.saying.say(message::RESET).await.map_err(|error| error.to_string())?;
         loop {
             match self.message().await.map_err(|deaf| deaf.to_string())? {
                 Message::ResetDone(counted) => return Ok(counted),

@@ -22,6 +22,8 @@ pub(super) enum Message {
         counted: Counted,
     },
     Usage(Counted),
+    /// A guest makes its first socket of the Internet families.
+    SocketsMade,
     /// The guest lives, but has closed everything it could speak through.
     Closed,
     Ended {
@@ -87,6 +89,7 @@ enum Line {
     Usage {
         usage: Usage,
     },
+    SocketsMade,
     Closed,
     Ended {
         status: i32,
@@ -178,6 +181,7 @@ impl Messages {
                 return Ok(None);
             }
             Line::Usage { usage } => Message::Usage(counted(Some(usage), None)),
+            Line::SocketsMade => Message::SocketsMade,
             Line::Closed => Message::Closed,
             Line::Ended { status, usage, scratch_is_full } => {
                 Message::Ended { status, counted: counted(Some(usage), scratch_is_full) }
@@ -206,10 +210,8 @@ pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
     serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/{token}") })
 }
 
-/// Asks for a guest as good as new, with another listener for the proxy.
-pub(super) fn reset(token: Option<&str>) -> String {
-    format!("{}\n", serde_json::json!({ "type": "reset", "way_out": token.map(way_out_settings) }))
-}
+/// Asks for a guest as good as new.
+pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";
 
 #[cfg(test)]
 mod tests {

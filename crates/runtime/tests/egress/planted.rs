@@ -11,7 +11,7 @@ use crate::world::World;
 const PLANT: &str = "kept = []\n\
     def plant(message):\n    s = socket.socket(); s.setblocking(False); s.connect_ex(('127.0.0.1', 3128)); kept.append((s, message))\n\
     for _ in range(64): plant(request('/never', more=''))\n\
-    for number in range(400): plant(request('/planted', more='') if number % 2 else request('/planted', host='evil.test', port=HTTP, more=''))\n\
+    for number in range(400):\n    try: plant(request('/planted', more='') if number % 2 else request('/planted', host='evil.test', port=HTTP, more=''))\n    except OSError: break\n\
     import select\n\
     left = {s.fileno(): (s, message) for s, message in kept}\n\
     poll = select.poll()\n\
@@ -30,7 +30,7 @@ async fn nothing_a_run_planted_is_sent_or_seen_after_its_end() {
     for round in 0..3 {
         let planted = world.run(&sandbox, &format!("{which}{PLANT}")).await;
         let (connections, container): (usize, String) = serde_json::from_str(data(&planted)).unwrap();
-        assert!(connections > 64 + 64, "only {connections} were made");
+        assert!(connections > 64 + 32, "only {connections} were made");
         containers.push(container);
         let by_then = world.odd.heard().iter().filter(|line| line.contains("/planted")).count();
         assert_eq!(by_then, 0, "the places were taken");
@@ -53,8 +53,10 @@ async fn nothing_a_run_planted_is_sent_or_seen_after_its_end() {
         assert!(!heard.iter().any(|line| line.contains("/planted")), "{heard:?}");
     }
     if engine() == "docker" {
+        let runs = containers.len();
+        containers.sort_unstable();
         containers.dedup();
-        assert_eq!(containers.len(), 1, "the container was to be used again");
+        assert_eq!(containers.len(), runs, "a container in which sockets were made was used again");
     }
     // Whatever would still come has come once everything is gone.
     drop(sandbox);

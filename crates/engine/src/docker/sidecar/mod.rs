@@ -10,8 +10,8 @@
 //! A shared bridge, `internal` or not, would let containers of one config talk to each other and to every port of the daemon's host that
 //! listens on all addresses. This way they have no interface to do it with, and which cell asks is known by the listener.
 //!
-//! A cell is introduced anew for each of its uses, with another listener. What a use has left in the proxy's hands, or in the queue of the
-//! listener it had, has then nowhere to arrive.
+//! Whoever connects to a listener has made a socket, and a container in which somebody did is never used again. So what a use has left in
+//! the proxy's hands, or in a listener's queue, ends with its container.
 //!
 //! When a proxy dies its listeners die with it, so nobody is let out; another is started, and each cell is introduced to it before its next run.
 
@@ -112,26 +112,9 @@ impl WayOut {
         if self.manager.is_current(self.generation) {
             return Ok(None);
         }
-        let token = self.expect_anew().await?;
-        Ok(Some((token, self.manager.authority())))
-    }
-
-    /// Ends whatever the last use has left with the proxy; the name of the door to which the cell is to bring another listener for the next.
-    /// Nothing while there is no proxy: then nobody has the listener any more, and the cell is introduced before its next run.
-    pub(super) async fn end_use(&mut self) -> Result<Option<String>, DockerError> {
-        if !self.manager.is_current(self.generation) {
-            return Ok(None);
-        }
-        let token = self.expect_anew().await?;
-        // What was refused before is in the manager's hands by now.
-        drop(self.take_denials());
-        Ok(Some(token))
-    }
-
-    async fn expect_anew(&mut self) -> Result<String, DockerError> {
         let (_, token, generation) = self.manager.expect(Some(self.cell)).await?;
         self.generation = generation;
-        Ok(token)
+        Ok(Some((token, self.manager.authority())))
     }
 
     /// What the cell asked for since the last call.

@@ -30,18 +30,16 @@ def refuse_calls(home):
     _install(f"{home}/filter")
 
 
-def refuse_more_calls(home, watch_sockets):
+def refuse_more_calls(home):
     """Installs the one that guests have besides, once everything is loaded that they share.
 
-    The descriptor on which somebody is asked about sockets; None where nobody is to be, or can be because a filter
-    above asks already.
+    The descriptor on which somebody is asked about sockets; None where nobody can be, because a filter above asks already.
     """
-    if watch_sockets:
-        program = _program(f"{home}/filter-watched")
-        call = ctypes.c_long(SECCOMP[os.uname().machine])
-        listener = libc.syscall(call, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program))
-        if listener >= 0:
-            return listener
+    program = _program(f"{home}/filter-watched")
+    call = ctypes.c_long(SECCOMP[os.uname().machine])
+    listener = libc.syscall(call, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program))
+    if listener >= 0:
+        return listener
     _install(f"{home}/filter-unwatched")
     return None
 

@@ -27,9 +27,11 @@ class Sockets:
         self.were_made = listener is None
 
     def notice(self):
-        """Somebody asks for the first time: from now on a thread answers, and nothing is forked any more."""
+        """Somebody asks for the first time, or will: from now on a thread answers, and nothing is forked any more."""
         self.were_made = True
         descriptor, self.descriptor = self.descriptor, None
+        if descriptor is None:
+            return
         try:
             threading.Thread(target=_answer_all, args=(descriptor,), name="sockets", daemon=True).start()
         except RuntimeError:

@@ -119,7 +119,7 @@ class Supervisor:
             wait = max(0.0, self._next_look - time.monotonic()) * 1000 if self._busy else None
             events = dict(poll.poll(wait))
             if asked is not None and asked in events:
-                self._sockets.notice()
+                self._notice_sockets()
             if self._bell in events:
                 os.read(self._bell, 4096)
                 if reap(guest) and guest is not None:
@@ -180,17 +180,24 @@ class Supervisor:
                 self._meter.begin()
                 self._next_look = time.monotonic() + CLOSEST_LOOK
             elif kind == "reset":
-                self._reset(message["way_out"])
+                self._reset()
             elif kind == "way_out":
                 # The proxy is another one than at the start. Without it nobody is let out, which is not for us to judge.
                 try:
                     if message["authority"]:
                         self._authority = message["authority"]
                         way_out.trust(self._authority)
+                    # The listener is a socket as well, about which the kernel asks this very process.
+                    self._notice_sockets()
                     way_out.open_way_out(message)
                 except OSError as error:
                     os.write(2, f"no way out: {error}\n".encode())
         host.wipe_what_was_read()
+
+    def _notice_sockets(self):
+        if not self._sockets.were_made:
+            self._host.tell("sockets_made")
+        self._sockets.notice()
 
     def _bury(self, guest):
         """The guest is dead: so is everything it started. Its last words, then how it ended."""
@@ -221,15 +228,14 @@ class Supervisor:
         if poll.poll(5):
             os.read(self._bell, 4096)
 
-    def _reset(self, settings):
+    def _reset(self):
         try:
             kill_all()
             if self._guest is not None:
                 self._guest.close()
                 self._guest.forget()
                 self._guest = None
-            # With a way out there are always sockets; what they leave is in the table of differences.
-            if self._sockets.were_made and not self._settings["way_out"]:
+            if self._sockets.were_made:
                 raise RuntimeError("the last guest made a socket, and what that leaves in a network cannot be undone")
             self._host.wipe_what_was_read()
             # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
@@ -238,9 +244,6 @@ class Supervisor:
             if self._authority:
                 way_out.trust(self._authority)
             self._kernel.forget_objects()
-            if settings:
-                # Now that nobody is left who could connect to it.
-                way_out.open_way_out(settings)
             self._take(guest)
         except Exception as error:
             if os.getpid() != OWN:
@@ -285,7 +288,7 @@ def main():
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
-        sockets = Sockets(rights.refuse_more_calls(HOME, watch_sockets=not settings["way_out"]))
+        sockets = Sockets(rights.refuse_more_calls(HOME))
         supervisor = Supervisor(host, harness, (module, spare), settings, sockets)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:

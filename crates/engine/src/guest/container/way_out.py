@@ -8,9 +8,9 @@ TRUST = "/run/belljar"
 
 
 def open_way_out(settings):
-    """Makes a listener on this container's loopback and gives it to the proxy, which alone can accept on it from then on.
+    """Makes a listener on this container's loopback and gives it to the proxy, which alone has it from then on.
 
-    Each use has a listener of its own: connections that an earlier guest has left are those of a socket that is closed.
+    So with the proxy the listener goes, and who connects to it is refused instead of waiting for nobody.
     """
     with socket.create_server(("127.0.0.1", settings["port"]), backlog=128) as listener:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
