@@ -57,7 +57,10 @@ fn guest_frame(line: &[u8]) {
         let line = line.expect("text can be written");
         let read = serde_json::from_str::<serde_json::Value>(&line);
         assert!(read.is_ok(), "{} became {line}, which cannot be read: {read:?}", data.get());
-        assert!(line.chars().all(|c| c == '\t' || is_printable(c)), "a line that acts on a terminal: {line:?}");
+        assert!(
+            line.chars().all(|c| c == '\t' || is_printable(c)),
+            "a line that acts on a terminal: {line:?}"
+        );
     }
 }
 

@@ -26,7 +26,7 @@ mod verdict;
 pub mod wire;
 
 pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
-pub use event::{Event, EventKind, LogLevel};
+pub use event::{Event, EventKind, LogLevel, OutputStream};
 pub use ids::{CellId, ExecutionId};
 pub use json::{Json, json_line};
 pub use network::{Decision, NetworkVerdict};

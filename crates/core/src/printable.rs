@@ -41,7 +41,9 @@ mod tests {
 
     #[test]
     fn text_in_any_language_is_printable() {
-        for text in ["Zażółć gęślą", "日本語 한국어", "नमस्ते", "עברית العربية", "é e\u{301}", "✔\u{fe0f} 😀 ½ €"] {
+        for text in
+            ["Zażółć gęślą", "日本語 한국어", "नमस्ते", "עברית العربية", "é e\u{301}", "✔\u{fe0f} 😀 ½ €"]
+        {
             assert!(text.chars().all(is_printable), "{text}");
         }
     }

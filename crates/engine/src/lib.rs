@@ -30,7 +30,7 @@ pub mod python;
 mod reaper;
 
 pub use engine::{
-    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Need, Output,
-    Protection, State, Template, TemplateReport, ToolSource,
+    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Leftovers, Need,
+    Output, Protection, State, Template, TemplateReport, ToolSource,
 };
 pub use error::{EngineError, Fault};

@@ -17,6 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::machine::Machine;
 use crate::printer::{Output, Printer};
 use crate::settings;
+use crate::shown::quoted;
 
 /// Everything found out.
 #[derive(Debug, Default, Serialize)]
@@ -228,9 +229,9 @@ impl Row {
             Health::Degraded => format!("{:<9}", self.state.word()).yellow().to_string(),
             Health::Missing | Health::Failed => format!("{:<9}", self.state.word()).red().to_string(),
         };
-        let _ = writeln!(text, "  {:<18}{state} {}", self.name, self.detail);
+        let _ = writeln!(text, "  {:<18}{state} {}", self.name, quoted(&self.detail));
         if let Some(remedy) = &self.remedy {
-            let _ = writeln!(text, "  {:<18}{:<9} → {remedy}", "", "");
+            let _ = writeln!(text, "  {:<18}{:<9} → {}", "", "", quoted(remedy));
         }
     }
 }

@@ -7,5 +7,7 @@ mod doctor;
 mod exit_codes;
 mod output;
 mod sandbox;
+mod screen;
 mod shell;
 mod signals;
+mod terminal;

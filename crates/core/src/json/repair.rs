@@ -499,13 +499,23 @@ mod tests {
     fn hostile() -> impl Strategy<Value = String> {
         let blank = prop::sample::select(vec!["", "", " ", "\n", "\r\t"]);
         let piece = prop_oneof![
-            prop::sample::select(vec!["a", "b", "\\\"", "\\\\", "\\n", "\\/", "é", "}", "]", ",", "{", "\u{9b}"]),
-            prop::sample::select(vec!["\\ud800", "\\udc00", "\\uD83D\\uDE00", "\\u0061", "\\u0000", "\\ufffd"]),
+            prop::sample::select(vec![
+                "a", "b", "\\\"", "\\\\", "\\n", "\\/", "é", "}", "]", ",", "{", "\u{9b}"
+            ]),
+            prop::sample::select(vec![
+                "\\ud800",
+                "\\udc00",
+                "\\uD83D\\uDE00",
+                "\\u0061",
+                "\\u0000",
+                "\\ufffd"
+            ]),
         ];
         let string = prop::collection::vec(piece, 0..4).prop_map(|pieces| format!("\"{}\"", pieces.concat()));
         let digits = "9".repeat(400);
-        let number = prop::sample::select(vec!["0", "-1.5", "1e400", "-9E-99", "12e+3", "179e306", "180e306"])
-            .prop_map(str::to_owned);
+        let number =
+            prop::sample::select(vec!["0", "-1.5", "1e400", "-9E-99", "12e+3", "179e306", "180e306"])
+                .prop_map(str::to_owned);
         let long = (0..400_usize).prop_map(move |length| digits[..=length.min(399)].to_owned());
         let word = prop::sample::select(vec!["true", "false", "null"]).prop_map(str::to_owned);
         let leaf = prop_oneof![string.clone(), number, long, word];
@@ -514,8 +524,9 @@ mod tests {
                 .prop_map(|(name, blank, value)| format!("{name}{blank}:{blank}{value}"));
             let list = (prop::collection::vec(inner.clone(), 0..5), blank.clone())
                 .prop_map(|(items, blank)| format!("[{blank}{}]", items.join(&format!("{blank},"))));
-            let object = (prop::collection::vec(field, 0..6), blank.clone())
-                .prop_map(|(fields, blank)| format!("{{{blank}{}{blank}}}", fields.join(&format!(",{blank}"))));
+            let object = (prop::collection::vec(field, 0..6), blank.clone()).prop_map(|(fields, blank)| {
+                format!("{{{blank}{}{blank}}}", fields.join(&format!(",{blank}")))
+            });
             let deep = (inner, 1..80_usize)
                 .prop_map(|(inner, levels)| format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels)));
             prop_oneof![3 => list, 4 => object, 1 => deep]

@@ -29,6 +29,11 @@ impl Json {
         Self::checked(serde_json::value::to_raw_value(value)?).map_err(serde_json::Error::custom)
     }
 
+    /// Takes any JSON, changed where not everybody could read it.
+    pub fn parse_repaired(text: &str) -> serde_json::Result<(Self, Repairs)> {
+        serde_json::from_str::<&RawValue>(text).map(Self::repaired)
+    }
+
     /// What a guest wrote, changed where not everybody could read it.
     pub fn repaired(written: &RawValue) -> (Self, Repairs) {
         let (changed, repairs) = repair(written.get());

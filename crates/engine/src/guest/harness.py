@@ -104,6 +104,8 @@ class Counted(io.FileIO):
     def write(self, data):
         count = super().write(data)
         self.written += count or 0
+        if _earlier_threads:
+            _note_speaker()
         return count
 
 
@@ -158,6 +160,8 @@ def _current():
     execution = _execution
     if execution is None:
         raise RuntimeError("no script is running, so there is nobody to emit to")
+    if _earlier_threads:
+        _note_speaker()
     return execution
 
 
@@ -214,6 +218,44 @@ class Channel:
 # Values that are not JSON
 
 
+class Rules:
+    """What the host forwards: JSON that every reader can read. It repairs the rest; here the script still learns why."""
+
+    deepest = longest_integer = 0
+    seconds_after_result = 0.0
+
+    def why_not(self, payload):
+        """What some readers could not read of a value's JSON; None for nearly all."""
+        if len(payload) <= self.longest_integer and payload.count(b"[") + payload.count(b"{") <= self.deepest:
+            return None
+        if not self._is_deep(payload) and not self._is_long(payload):
+            return None
+        # Perhaps in its strings only. Without escaped quotes each quote begins or ends one.
+        outside = b" ".join(payload.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+        if self._is_deep(outside):
+            return f"is nested deeper than {self.deepest} levels, which many readers of JSON refuse; flatten it"
+        if self._is_long(outside):
+            return f"holds an integer of more than {self.longest_integer} digits, which many readers of JSON refuse; use str(…)"
+        return None
+
+    def _is_deep(self, json):
+        brackets = json.translate(_BRACKETS_ALIKE, _NO_BRACKETS)
+        for _ in range(self.deepest):
+            if not brackets:
+                return False
+            brackets = brackets.replace(b"[]", b"")
+        return bool(brackets)
+
+    def _is_long(self, json):
+        return b"0" * (self.longest_integer + 1) in json.translate(_DIGITS_ALIKE)
+
+
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
+_BRACKETS_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_rules = Rules()
+
+
 def _to_json(value, where, most):
     """`value` as JSON in UTF-8, or an exception that says which part of it cannot be, or how much too long it is."""
     try:
@@ -225,7 +267,7 @@ def _to_json(value, where, most):
             f"{where}: the text holds a lone surrogate ({error.object[error.start]!a}), which is not valid Unicode"
         ) from None
     except RecursionError:
-        raise ValueError(f"{where}: the value is nested too deeply for JSON") from None
+        raise ValueError(f"{where} is nested deeper than {_rules.deepest} levels, which many readers of JSON refuse; flatten it") from None
     except (TypeError, ValueError) as error:
         found = _offender(value, where, set(), 0)
         raise type(error)(found or f"{where}: {error}") from None
@@ -234,11 +276,16 @@ def _to_json(value, where, most):
             f"{where} is {len(payload):,} bytes as JSON, and all output together may be {most:,}; "
             "emit less, or raise max_output_bytes"
         )
+    fault = _rules.why_not(payload)
+    if fault:
+        raise ValueError(f"{where} {fault}")
     return payload
 
 
 def _offender(value, path, seen, depth):
     """Names the first part of `value` that JSON cannot hold."""
+    if isinstance(value, int) and value.bit_length() > 4 * _rules.longest_integer:
+        return f"{path} is an integer of more than {_rules.longest_integer} digits, which many readers of JSON refuse; use str(…)"
     if value is None or isinstance(value, (bool, int, str)):
         return None
     if isinstance(value, float):
@@ -298,15 +345,16 @@ class Execution:
 
     def __init__(self, channel, request):
         self._channel = channel
-        self._owner = os.getpid()
+        self.owner = os.getpid()
         self._stamp = b'"execution_id":%s,"seal":%s' % (_text(request["execution_id"]), _text(request["seal"]))
         self._most = request["max_output_bytes"]
         self._stdout_before, self._stderr_before = _stdout_count.written, _stderr_count.written
         self._lock = threading.Lock()
         self.has_result = False
+        self.alarm = None
 
     def _send(self, kind, fields=b""):
-        if os.getpid() != self._owner:
+        if os.getpid() != self.owner:
             raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
         # What was printed before this frame shall reach the host before it.
         _flush()
@@ -320,6 +368,8 @@ class Execution:
             first, self.has_result = not self.has_result, True
         if first:
             self._send(b"final_result", b',"data":' + payload)
+            if self.alarm is not None:
+                self.alarm.hasten(_rules.seconds_after_result)
         else:
             self.log("emit_result was called again; the first result stands", "warning")
 
@@ -365,10 +415,64 @@ class Alarm:
         self._armed = True
         _signal.setitimer(_signal.ITIMER_REAL, self._seconds)
 
+    def hasten(self, seconds):
+        """Rings after so long, if it would have rung later."""
+        if self._armed:
+            left, _ = _signal.setitimer(_signal.ITIMER_REAL, seconds)
+            if 0 < left < seconds:
+                _signal.setitimer(_signal.ITIMER_REAL, left)
+
     def __exit__(self, *_):
         # Disarmed first: a signal already on its way then finds nothing to do.
         self._armed = False
         _signal.setitimer(_signal.ITIMER_REAL, 0)
+
+
+class Strays:
+    """Threads and processes that outlive the step of a session that started them.
+
+    They may: a server, a pool of workers. But nobody can tell their words from those of the step during which they speak, so that step says
+    in a log line that they are there.
+    """
+
+    def __init__(self, execution):
+        self._execution = execution
+
+    def __enter__(self):
+        global _a_stray_spoke
+        _a_stray_spoke = False
+        if _steps_have_ended and _has_children():
+            self._execution.log("a process of an earlier step is still there; what it prints counts as this step's", "info")
+
+    def __exit__(self, *_):
+        global _steps_have_ended
+        if os.getpid() != self._execution.owner:
+            return
+        if _a_stray_spoke:
+            self._execution.log("a thread of an earlier step has printed or emitted; that counts as this step's", "warning")
+        _steps_have_ended = True
+        if _thread._count():
+            _earlier_threads.update(int(number) for number in os.listdir("/proc/self/task"))
+            _earlier_threads.difference_update(_tool_threads, (_main_thread.native_id,))
+
+
+_steps_have_ended = _a_stray_spoke = False
+#: By the kernel's numbers, which are not given away again soon.
+_earlier_threads, _tool_threads = set(), set()
+
+
+def _note_speaker():
+    global _a_stray_spoke
+    if not _a_stray_spoke and _thread.get_native_id() in _earlier_threads:
+        _a_stray_spoke = True
+
+
+def _has_children():
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 class Scripts:
@@ -390,6 +494,9 @@ class Scripts:
             missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
             if missing:
                 execution.error(f"Missing required environment variables: {missing}")
+            elif request.get("mode") == "interactive":
+                with Strays(execution):
+                    self._run(execution, request)
             else:
                 self._run(execution, request)
         finally:
@@ -398,6 +505,8 @@ class Scripts:
                 _flush()
                 os._exit(0)
             execution.done()
+            # From here on nobody speaks for this execution, whatever of it runs on.
+            _execution = None
 
     def _run(self, execution, request):
         owner, interactive = os.getpid(), request.get("mode") == "interactive"
@@ -406,9 +515,13 @@ class Scripts:
         # mtime None keeps linecache from looking for a file of that name.
         linecache.cache[name] = (len(script), None, script.splitlines(True), name)
         module = self._module(interactive)
+        alarm = Alarm(timeout)
+        if interactive:
+            # In a session others wait for the end of this step. A script by itself is killed.
+            execution.alarm = alarm
         try:
             try:
-                with Alarm(timeout):
+                with alarm:
                     run_code(script, name, module.__dict__, echo=interactive)
                     if not interactive and _thread._count():
                         _join_threads()
@@ -418,7 +531,7 @@ class Scripts:
                 raise
         except ScriptTimeout as error:
             if execution.has_result:
-                execution.log(f"the script was still running {timeout:g}s after it began", "warning")
+                execution.log("the script went on after emit_result and was interrupted", "warning")
             else:
                 execution.error(f"Script timed out after {timeout:g}s", _trace(error), timed_out=True)
         except SystemExit as error:
@@ -552,7 +665,10 @@ class Template:
         # Started on first use, in the cell: a zygote with a second thread could not be cloned safely.
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True).start()
+            thread = threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True)
+            thread.start()
+            # It works for every step, whichever came first.
+            _tool_threads.add(thread.native_id)
         return self._loop
 
     def preload(self, modules, dependencies):
@@ -690,6 +806,7 @@ def prepare(settings):
         site.addsitedir(LAYER_DIRECTORY)
     sys.stdout = sys.__stdout__ = _stdout
     sys.stderr = sys.__stderr__ = _stderr
+    _rules.__dict__.update(settings["rules"])
     template = Template()
     template.load_tools()
     template.preload(settings["preload"], settings["dependencies"])
