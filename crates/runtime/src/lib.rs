@@ -46,7 +46,7 @@ pub use belljar_core::{
     LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict, is_combining, is_printable,
     json_line,
 };
-pub use belljar_engine::builder::Progress;
+pub use belljar_engine::builder::{LayerStore, Progress};
 pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
 pub use belljar_engine::native::{EgressError, Resolve, ResolveError, Resolving, Roots};
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use belljar::{Capabilities, Protection, Runtime, Sandbox, SandboxConfig, State};
+use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
@@ -165,10 +165,11 @@ fn cache() -> Row {
             Some(remedy),
         );
     };
+    if let Err(error) = LayerStore::new(path.join("layers")).check() {
+        return Row::bad("cache", with_causes(&error), None);
+    }
     let probe = path.join(format!(".doctor-{}", std::process::id()));
-    let written = std::fs::create_dir_all(&path)
-        .and_then(|()| std::fs::write(&probe, ""))
-        .and_then(|()| std::fs::remove_file(&probe));
+    let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
     match written {
         Ok(()) => Row::good("cache", path.display().to_string()),
         Err(error) => {

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | nesting | [`DEEPEST`] levels | .NET 64, Ruby 100, serde_json 128, jq 256, PHP 512, Python and Jackson about 1,000 |
 //! | numbers | the range of a double, [`LONGEST_NUMBER`] characters | serde_json and Go (range), Jackson 1,000 characters, Python 4,300 digits |
-//! | names of fields | [`LONGEST_NAME`] bytes, each once in an object | Jackson 50,000; `org.json`, Go's `json/v2` and Ruby 3 (twice) |
+//! | names of fields | [`LONGEST_NAME`] bytes, each once in an object | Jackson 50,000; `org.json` and Go's `json/v2` (twice) |
 //! | text | whole Unicode characters, no half of a surrogate pair | serde_json, Go and most others |
 //! | layout | one line | whoever reads a stream line by line |
 //!
