@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use belljar_runtime::{Event, json_line};
+use belljar_runtime::{Event, Intermediate, Json, json_line};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use crate::attack::PRELUDE;
 use crate::support::{HANG, config, runtime, sandbox_with};
@@ -80,4 +83,48 @@ fn read_by(program: &str, arguments: &[&str], lines: &[String]) {
     feeder.join().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} cannot read it: {words}");
+}
+
+/// JSON by the rules of the grammar and no others.
+fn any_json() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "null".to_owned(),
+        "-0".to_owned(),
+        "1e400".to_owned(),
+        "-17976931348623157e292".to_owned(),
+        "9".repeat(400),
+        format!("0.{}", "7".repeat(1200)),
+        r#""\ud800\u0000\udc00""#.to_owned(),
+        r#""\ud83d\ude00\u2028""#.to_owned(),
+        "\"\u{9b}\u{2028}é\"".to_owned(),
+    ]);
+    let name = prop::sample::select(vec![r#""a""#, r#""\u0061""#, r#""\ud800""#, r#""\udc01""#, r#""""#]);
+    leaf.prop_recursive(5, 40, 4, move |inner| {
+        let fields = prop::collection::vec((name.clone(), inner.clone()), 0..5);
+        let object = fields.prop_map(|fields| {
+            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}\n:{value}")).collect();
+            format!("{{{}}}", fields.join(",\r"))
+        });
+        let list =
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(" , ")));
+        let deep = (inner, 1..1_200_usize)
+            .prop_map(|(inner, levels)| format!("{}{inner}{}", "[".repeat(levels), "]".repeat(levels)));
+        prop_oneof![object, list, deep]
+    })
+}
+
+#[test]
+fn every_parser_reads_whatever_the_grammar_allows_once_it_is_repaired() {
+    let mut runner = TestRunner::deterministic();
+    let lines: Vec<_> = (0..500)
+        .map(|_| {
+            let text = any_json().new_tree(&mut runner).unwrap().current();
+            let (data, _) = Json::parse_repaired(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            json_line(&Intermediate { label: "x".into(), data }).unwrap()
+        })
+        .collect();
+    for (program, arguments) in READERS {
+        read_by(program, arguments, &lines);
+    }
+    assert!(lines.iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
 }

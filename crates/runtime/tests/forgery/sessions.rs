@@ -133,3 +133,36 @@ async fn a_harness_replaced_in_one_session_is_whole_in_the_next() {
     let mut other = sandbox.session().await.unwrap();
     assert_eq!(text(&step(&mut other, "emit_result('real')").await), Some("\"real\""));
 }
+
+#[tokio::test]
+async fn words_of_a_step_that_ended_early_do_not_reach_the_next_ones_result() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    // It tells its end, and then everything that would be a success of the next step, with every seal it has.
+    let early = format!(
+        "{PRELUDE}\nold = sealed('final_result', data='stale') + sealed('log', message='stale') + sealed('script_done')\n\
+         emit_result(1)\ntime.sleep(600)\nraw(old)"
+    );
+    let first = step(&mut session, early.as_str()).await;
+    assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
+    let second = step(&mut session, "raw(old)\nprint('mine')").await;
+    assert_eq!((&second.verdict, text(&second), second.stdout.as_str()), (&Verdict::Ok, None, "mine\n"));
+    assert!(second.logs.is_empty(), "{second:#?}");
+}
+
+#[tokio::test]
+async fn a_step_cannot_make_the_host_believe_that_it_has_ended_and_be_alive_after_its_time() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    // The harness's own alarm is taken away, and nothing tells the end: the host's clock is left.
+    let stay = format!(
+        "{PRELUDE}\nharness.Alarm.hasten = lambda self, seconds: None\nsignal.setitimer(signal.ITIMER_REAL, 0)\n\
+         emit_result(1)\nwhile True: time.sleep(1)"
+    );
+    let first = step(&mut session, stay.as_str()).await;
+    assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
+    assert!(first.warnings[0].contains("its session is over"), "{first:#?}");
+    assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
+}
