@@ -314,7 +314,7 @@ impl Transcript {
                 (Verdict::TimeoutCpu, Some(message))
             }
             Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
-            Ending::Died(autopsy) => died(&autopsy),
+            Ending::Died(autopsy) => died(autopsy.end, &facts.used),
             _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
             _ => {
                 let message = "Script finished without calling emit_result".to_owned();
@@ -324,16 +324,16 @@ impl Transcript {
     }
 }
 
-fn died(autopsy: &Autopsy) -> (Verdict, Option<String>) {
-    let (verdict, cause) = cause_of_death(autopsy);
+fn died(end: End, used: &CellUsage) -> (Verdict, Option<String>) {
+    let (verdict, cause) = cause_of_death(end, used);
     (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
 }
 
-/// How a cell died that nobody killed, as a verdict and in words.
-pub(crate) fn cause_of_death(autopsy: &Autopsy) -> (Verdict, String) {
+/// How a cell died that nobody killed, as a verdict and in words. What counts is what this run used: an earlier step may have had processes killed.
+pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     const SIGKILL: i32 = 9;
-    match autopsy.end {
-        End::Signaled(SIGKILL) | End::Killed if autopsy.usage.oom_kills > Some(0) => {
+    match end {
+        End::Signaled(SIGKILL) | End::Killed if used.oom_kills > Some(0) => {
             (Verdict::Oom, "it used more memory than its limit allows and the kernel killed it".to_owned())
         }
         End::Signaled(signal) => {
@@ -419,9 +419,9 @@ mod tests {
         transcript
     }
 
-    fn dead(end: End, oom_kills: u64) -> Ending {
-        let usage = CellUsage { oom_kills: Some(oom_kills), ..CellUsage::default() };
-        Ending::Died(Autopsy { end, usage })
+    fn dead(end: End, oom_kills: u64) -> Facts<'static> {
+        let used = CellUsage { oom_kills: Some(oom_kills), ..CellUsage::default() };
+        Facts { used, ..facts(Ending::Died(Autopsy { end, usage: CellUsage::default() })) }
     }
 
     const DONE: &str = r#"{"type":"script_done"}"#;
@@ -466,16 +466,16 @@ mod tests {
 
     #[test]
     fn each_death_has_its_own_verdict() {
-        let verdict = |ending| after(&[], ExecutionMode::Plan).concluded(&facts(ending)).verdict;
+        let verdict = |facts: Facts<'_>| after(&[], ExecutionMode::Plan).concluded(&facts).verdict;
         assert_eq!(verdict(dead(End::Exited(3), 0)), Verdict::Exited { code: 3 });
         assert_eq!(verdict(dead(End::Signaled(9), 0)), Verdict::Signaled { signal: 9 });
         assert_eq!(verdict(dead(End::Signaled(9), 1)), Verdict::Oom);
         assert_eq!(verdict(dead(End::Killed, 1)), Verdict::Oom);
         assert_eq!(verdict(dead(End::Killed, 0)), Verdict::Infra);
-        assert_eq!(verdict(Ending::Deadline), Verdict::TimeoutWall);
-        assert_eq!(verdict(Ending::Flood), Verdict::Output);
-        assert_eq!(verdict(Ending::CpuSpent), Verdict::TimeoutCpu);
-        assert_eq!(verdict(Ending::Cancelled), Verdict::Cancelled);
+        assert_eq!(verdict(facts(Ending::Deadline)), Verdict::TimeoutWall);
+        assert_eq!(verdict(facts(Ending::Flood)), Verdict::Output);
+        assert_eq!(verdict(facts(Ending::CpuSpent)), Verdict::TimeoutCpu);
+        assert_eq!(verdict(facts(Ending::Cancelled)), Verdict::Cancelled);
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<S
             format!("the script went on after {outcome} and was killed at its limit of processor time")
         }
         Ending::Cancelled => format!("the run was cancelled after {outcome}"),
-        Ending::Died(autopsy) => format!("after {outcome} {}", cause_of_death(autopsy).1),
+        Ending::Died(autopsy) => format!("after {outcome} {}", cause_of_death(autopsy.end, &facts.used).1),
     })
 }
 

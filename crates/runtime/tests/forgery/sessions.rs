@@ -5,7 +5,7 @@ use std::time::Duration;
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, RuntimeError, Session, Verdict};
 
 use crate::attack::{PRELUDE, check_stream};
-use crate::support::{HANG, config, data, run, runtime, sandbox_with};
+use crate::support::{HANG, config, data, has, run, runtime, sandbox_with};
 
 async fn step(session: &mut Session, request: impl Into<ExecutionRequest>) -> ExecutionResult {
     let mut events: Vec<Event> = Vec::new();
@@ -165,4 +165,20 @@ async fn a_step_cannot_make_the_host_believe_that_it_has_ended_and_be_alive_afte
     assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
     assert!(first.warnings[0].contains("its session is over"), "{first:#?}");
     assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
+}
+
+#[tokio::test]
+async fn a_kill_for_memory_in_one_step_cannot_be_claimed_by_another() {
+    let Some(runtime) = runtime() else { return };
+    if !has(&runtime, "cgroup_memory") {
+        return;
+    }
+    let mut config = config();
+    config.resource_limits.memory_mb = 64;
+    let sandbox = sandbox_with(&runtime, config).await;
+    let mut session = sandbox.session().await.unwrap();
+    let eaten = "pid = os.fork()\nif pid == 0: held = bytearray(b'x') * (1 << 29)\nos.waitpid(pid, 0)\nNone";
+    assert_eq!(step(&mut session, eaten).await.usage.oom_kills, Some(1));
+    let second = step(&mut session, "os.kill(os.getpid(), 9)").await;
+    assert_eq!(second.verdict, Verdict::Signaled { signal: 9 }, "{second:#?}");
 }
