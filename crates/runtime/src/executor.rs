@@ -176,12 +176,13 @@ impl ScriptExecutor {
             }
             other => other,
         };
+        let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full,
             network: cell.take_decisions().await,
-            ..self.facts(ending, cell.usage().since(used_before))
+            ..self.facts(ending, used)
         };
         listening.tell_denials(cell).await;
         let rest: Vec<_> = listening.transcript.rest().collect();

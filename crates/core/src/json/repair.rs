@@ -273,8 +273,7 @@ impl<'a> Walk<'a> {
     }
 
     fn next_special(&self, from: usize) -> Option<usize> {
-        let rest = self.bytes.get(from..)?;
-        rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|found| from + found)
+        memchr::memchr2(b'"', b'\\', self.bytes.get(from..)?).map(|found| from + found)
     }
 
     fn end_of_string(&self, start: usize) -> usize {

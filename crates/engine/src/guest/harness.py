@@ -104,7 +104,7 @@ class Counted(io.FileIO):
     def write(self, data):
         count = super().write(data)
         self.written += count or 0
-        if _earlier_threads:
+        if _has_strays:
             _note_speaker()
         return count
 
@@ -160,7 +160,7 @@ def _current():
     execution = _execution
     if execution is None:
         raise RuntimeError("no script is running, so there is nobody to emit to")
-    if _earlier_threads:
+    if _has_strays:
         _note_speaker()
     return execution
 
@@ -226,8 +226,6 @@ class Rules:
 
     def why_not(self, payload):
         """What some readers could not read of a value's JSON; None for nearly all."""
-        if len(payload) <= self.longest_integer and payload.count(b"[") + payload.count(b"{") <= self.deepest:
-            return None
         if not self._is_deep(payload) and not self._is_long(payload):
             return None
         # Perhaps in its strings only. Without escaped quotes each quote begins or ends one.
@@ -239,6 +237,8 @@ class Rules:
         return None
 
     def _is_deep(self, json):
+        if json.count(b"[") + json.count(b"{") <= self.deepest:
+            return False
         brackets = json.translate(_BRACKETS_ALIKE, _NO_BRACKETS)
         for _ in range(self.deepest):
             if not brackets:
@@ -247,6 +247,9 @@ class Rules:
         return bool(brackets)
 
     def _is_long(self, json):
+        # So many digits in a row are several in a row of every fiftieth byte, too.
+        if b"0" * ((self.longest_integer + 1) // 50) not in json[::50].translate(_DIGITS_ALIKE):
+            return False
         return b"0" * (self.longest_integer + 1) in json.translate(_DIGITS_ALIKE)
 
 
@@ -276,9 +279,11 @@ def _to_json(value, where, most):
             f"{where} is {len(payload):,} bytes as JSON, and all output together may be {most:,}; "
             "emit less, or raise max_output_bytes"
         )
-    fault = _rules.why_not(payload)
-    if fault:
-        raise ValueError(f"{where} {fault}")
+    # What is shorter can be neither deep nor a long number.
+    if len(payload) > 120:
+        fault = _rules.why_not(payload)
+        if fault:
+            raise ValueError(f"{where} {fault}")
     return payload
 
 
@@ -343,6 +348,9 @@ class ScriptTimeout(BaseException):
 class Execution:
     """One script on its way: what it emits, and under which seal."""
 
+    # Of a step of a session: rings soon after its result.
+    alarm = None
+
     def __init__(self, channel, request):
         self._channel = channel
         self.owner = os.getpid()
@@ -351,7 +359,6 @@ class Execution:
         self._stdout_before, self._stderr_before = _stdout_count.written, _stderr_count.written
         self._lock = threading.Lock()
         self.has_result = False
-        self.alarm = None
 
     def _send(self, kind, fields=b""):
         if os.getpid() != self.owner:
@@ -435,36 +442,37 @@ class Strays:
     in a log line that they are there.
     """
 
-    def __init__(self, execution):
-        self._execution = execution
+    def __init__(self):
+        self._steps = 0
+        # By the kernel's numbers, which are not given away again soon.
+        self._threads = set()
+        self.a_thread_spoke = False
 
-    def __enter__(self):
-        global _a_stray_spoke
-        _a_stray_spoke = False
-        if _steps_have_ended and _has_children():
-            self._execution.log("a process of an earlier step is still there; what it prints counts as this step's", "info")
+    def begin_step(self, execution):
+        self._steps += 1
+        self.a_thread_spoke = False
+        if self._steps > 1 and _has_children():
+            execution.log("a process of an earlier step is still there; what it prints counts as this step's", "info")
 
-    def __exit__(self, *_):
-        global _steps_have_ended
-        if os.getpid() != self._execution.owner:
-            return
-        if _a_stray_spoke:
-            self._execution.log("a thread of an earlier step has printed or emitted; that counts as this step's", "warning")
-        _steps_have_ended = True
+    def end_step(self, execution):
+        global _has_strays
+        if self.a_thread_spoke:
+            execution.log("a thread of an earlier step has printed or emitted; that counts as this step's", "warning")
         if _thread._count():
-            _earlier_threads.update(int(number) for number in os.listdir("/proc/self/task"))
-            _earlier_threads.difference_update(_tool_threads, (_main_thread.native_id,))
+            self._threads.update(int(number) for number in os.listdir("/proc/self/task"))
+            self._threads.difference_update(_tool_threads, (_main_thread.native_id,))
+            _has_strays = bool(self._threads)
+
+    def note_speaker(self):
+        if not self.a_thread_spoke and _thread.get_native_id() in self._threads:
+            self.a_thread_spoke = True
 
 
-_steps_have_ended = _a_stray_spoke = False
-#: By the kernel's numbers, which are not given away again soon.
-_earlier_threads, _tool_threads = set(), set()
-
-
-def _note_speaker():
-    global _a_stray_spoke
-    if not _a_stray_spoke and _thread.get_native_id() in _earlier_threads:
-        _a_stray_spoke = True
+_strays = Strays()
+_note_speaker = _strays.note_speaker
+# Asked on the way of every run, so it is no more than a flag.
+_has_strays = False
+_tool_threads = set()
 
 
 def _has_children():
@@ -494,9 +502,6 @@ class Scripts:
             missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
             if missing:
                 execution.error(f"Missing required environment variables: {missing}")
-            elif request.get("mode") == "interactive":
-                with Strays(execution):
-                    self._run(execution, request)
             else:
                 self._run(execution, request)
         finally:
@@ -504,6 +509,8 @@ class Scripts:
                 # A child that the script forked has come to the script's end. It is not the harness.
                 _flush()
                 os._exit(0)
+            if execution.alarm is not None:
+                _strays.end_step(execution)
             execution.done()
             # From here on nobody speaks for this execution, whatever of it runs on.
             _execution = None
@@ -519,6 +526,7 @@ class Scripts:
         if interactive:
             # In a session others wait for the end of this step. A script by itself is killed.
             execution.alarm = alarm
+            _strays.begin_step(execution)
         try:
             try:
                 with alarm:
