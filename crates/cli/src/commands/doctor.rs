@@ -165,17 +165,15 @@ fn cache() -> Row {
             Some(remedy),
         );
     };
+    let remedy = "set BELLJAR_CACHE to a directory of your own that can be written";
     if let Err(error) = LayerStore::new(path.join("layers")).check() {
-        return Row::bad("cache", with_causes(&error), None);
+        return Row::bad("cache", with_causes(&error), Some(remedy));
     }
     let probe = path.join(format!(".doctor-{}", std::process::id()));
     let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
     match written {
         Ok(()) => Row::good("cache", path.display().to_string()),
-        Err(error) => {
-            let remedy = "set BELLJAR_CACHE to a directory that can be written";
-            Row::bad("cache", format!("{}: {error}", path.display()), Some(remedy))
-        }
+        Err(error) => Row::bad("cache", format!("{}: {error}", path.display()), Some(remedy)),
     }
 }
 
