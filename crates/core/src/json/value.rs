@@ -13,7 +13,7 @@ use super::repair::{Repairs, repair};
 /// The host has no reason to take apart what a script returns, so it does not: the digits of numbers and the order of fields reach the caller as
 /// the script made them, and a large result is copied once. Callers turn it into their own types with [`Json::to`].
 ///
-/// Every `Json` keeps the rules in the [module's docs](self), so that any parser reads it, and whatever it is part of.
+/// Every `Json` keeps the rules in the docs of [this module](crate::json), so that any parser reads it, and whatever it is part of.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
