@@ -6,7 +6,8 @@ use std::path::{Component, Path};
 
 use belljar_core::config::{ConfigError, SandboxConfig};
 use belljar_core::wire::{GuestFrame, Lines};
-use belljar_core::{GuestPath, Json};
+use belljar_core::{GuestPath, Json, is_printable, json_line};
+use serde_json::value::RawValue;
 
 /// What a guest writes on its channel. The first byte says in how large pieces it arrives.
 pub(crate) fn guest_frames(input: &[u8]) {
@@ -47,11 +48,20 @@ fn guest_frame(line: &[u8]) {
         None => assert!(!frame.is_sealed_with("")),
     }
     let Some(data) = frame.data else { return };
-    let json = Json::from(data.to_owned());
+    let (json, repairs) = Json::repaired(data);
     assert!(!json.as_str().contains(['\r', '\n']), "a value of several lines: {json:?}");
-    assert_eq!(Json::parse(data.get()).expect("what was read as JSON is JSON"), json);
-    let wrapped = format!("[{}]", json.as_str());
-    assert!(Json::parse(&wrapped).is_ok(), "a value that spoils what it is put into: {wrapped}");
+    assert_eq!(Json::parse(data.get()).is_ok(), repairs.is_empty(), "{repairs} in {}", data.get());
+    // As an event and as a result hold it, and with one level around it by a caller.
+    for around in [&["{\"data\":", "}"], &["[{\"intermediates\":[{\"data\":", "}]}]"]] {
+        let line = json_line(&RawValue::from_string(around.join(json.as_str())).expect("JSON around JSON"));
+        let line = line.expect("text can be written");
+        let read = serde_json::from_str::<serde_json::Value>(&line);
+        assert!(read.is_ok(), "{} became {line}, which cannot be read: {read:?}", data.get());
+        assert!(
+            line.chars().all(|c| c == '\t' || is_printable(c)),
+            "a line that acts on a terminal: {line:?}"
+        );
+    }
 }
 
 /// A sandbox file.

@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Print one JSON object, the result, and nothing else on stdout
     #[arg(long, conflicts_with = "events")]
     pub(crate) json: bool,
-    /// Print each event as one line of JSON as it happens, and the result as the last line
+    /// Print each event as one line of JSON as it happens; the last one, `ended`, holds the result
     #[arg(long)]
     pub(crate) events: bool,
     /// `plan`: the script must call emit_result. `interactive`: it need not, and its last expression is shown

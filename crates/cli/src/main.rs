@@ -3,7 +3,7 @@
 //! ```text
 //!  args ──► settings ──► commands/{run,shell,doctor,bench} ──► belljar (the library)
 //!   what was typed  what it means     │
-//!                                     ├► printer   the only way to stdout and stderr
+//!                                     ├► printer   the only way to stdout and stderr; shown: how other people's words look there
 //!                                     └► exit      the one place that knows exit codes
 //! ```
 //!
@@ -24,6 +24,7 @@ mod printer;
 mod progress;
 mod script;
 mod settings;
+mod shown;
 mod statistics;
 
 use std::process::ExitCode;

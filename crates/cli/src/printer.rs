@@ -1,20 +1,20 @@
 //! The only way to stdout and stderr.
 //!
-//! What a script says is passed on as it is, except that on a terminal its control characters are made visible: a script
-//! may print what it likes, but not move the cursor over what others printed, nor talk to the terminal. Our own words go to
-//! stderr, in colour where a person reads them.
+//! A pipe or a file gets what a script prints byte for byte. A terminal gets it through [`shown`](crate::shown), so that a script can neither talk to it
+//! nor pass for us. Our own words go to stderr, in colour where a person reads them; each stands on a line of its own, which nobody else's text
+//! can break or begin.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
-use belljar::{Event, EventKind, ExecutionResult, LogLevel};
+use belljar::{Event, EventKind, ExecutionResult, LogLevel, json_line};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
 use crate::pretty::pretty;
+use crate::shown::{MARK, Passage, passage, quoted};
 
 /// What goes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,15 +27,36 @@ pub(crate) enum Output {
     Events,
 }
 
-/// Writes for a person or a program. Clones share what they know about the terminal's line.
+/// Writes for a person or a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
     output: Output,
     is_stdout_terminal: bool,
     is_stderr_terminal: bool,
     colour: bool,
-    /// Whether what was last written to stdout left its line open.
-    is_mid_line: Arc<AtomicBool>,
+}
+
+/// What is known about the ends of the two streams, by all printers of the process.
+static ENDS: Mutex<[End; 2]> = Mutex::new([End::new(), End::new()]);
+
+#[derive(Debug)]
+struct End {
+    passage: Passage,
+    /// Whether what was last written left its line open.
+    is_mid_line: bool,
+}
+
+/// One of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl End {
+    const fn new() -> Self {
+        Self { passage: Passage::new(), is_mid_line: false }
+    }
 }
 
 impl Printer {
@@ -46,7 +67,6 @@ impl Printer {
             is_stdout_terminal: io::stdout().is_terminal(),
             is_stderr_terminal: io::stderr().is_terminal(),
             colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
-            is_mid_line: Arc::default(),
         }
     }
 
@@ -65,38 +85,45 @@ impl Printer {
         match (self.output, &event.kind) {
             (Output::Json, _) => Ok(()),
             (Output::Events, _) => self.json(event),
-            (Output::Human, EventKind::Stdout { text }) => self.stdout(&plain(text, self.is_stdout_terminal)),
-            (Output::Human, EventKind::Stderr { text }) => self.stderr(&plain(text, self.is_stderr_terminal)),
+            (Output::Human, EventKind::Stdout { text }) => self.script(Stream::Stdout, text),
+            (Output::Human, EventKind::Stderr { text }) => self.script(Stream::Stderr, text),
             (Output::Human, EventKind::Log { level, message }) => {
                 let label = if *level == LogLevel::Info { String::new() } else { format!("{level}: ") };
-                self.dim(&format!("· {label}{}", one_line(message)))
+                self.dim(&format!("{label}{}", quoted(message)))
             }
             (Output::Human, EventKind::Intermediate { label, data }) => {
-                self.dim(&format!("· {}: {}", one_line(label), one_line(data.as_str())))
+                self.dim(&format!("{}: {}", quoted(label), quoted(data.as_str())))
             }
+            (Output::Human, EventKind::Leftover { text, .. }) => {
+                self.dim(&format!("left by an earlier step: {}", quoted(text.trim_end())))
+            }
+            (Output::Human, EventKind::Warning { message }) => self.warning(message),
             (Output::Human, _) => Ok(()),
         }
     }
 
-    /// Shows how a script ended; `advice` says what to do about a failure.
+    /// Shows how a script ended; `advice` says what to do about a failure. The events have told it already.
     pub(crate) fn result(&self, result: &ExecutionResult, advice: Option<&str>) -> io::Result<()> {
-        if self.output != Output::Human {
-            return self.json(result);
+        match self.output {
+            Output::Human => {}
+            Output::Json => return self.json(result),
+            Output::Events => return Ok(()),
         }
         if let Some(data) = &result.final_data {
-            self.end_line()?;
-            let text = if self.is_stdout_terminal { pretty(data.as_str()) } else { data.as_str().to_owned() };
-            self.stdout(&format!("{}\n", plain(&text, self.is_stdout_terminal)))?;
+            self.end_line(Stream::Stdout)?;
+            let json = json_line(data).map_err(io::Error::other)?;
+            let text = if self.is_stdout_terminal { passage(&pretty(&json)) } else { json };
+            self.write(Stream::Stdout, &format!("{text}\n"))?;
         }
         if result.success() {
             return Ok(());
         }
         if let Some(traceback) = &result.traceback {
             self.make_room()?;
-            self.stderr(&plain(traceback, self.is_stderr_terminal))?;
+            self.script(Stream::Stderr, traceback)?;
         }
         let error = result.error.as_deref().unwrap_or("no reason was given");
-        self.error(&format!("{}: {}", result.verdict, plain(error, self.is_stderr_terminal)))?;
+        self.error(&format!("{}: {}", quoted(&result.verdict.to_string()), quoted(error)))?;
         advice.map_or(Ok(()), |advice| self.labelled("help:", Style::new().cyan().bold(), advice))
     }
 
@@ -107,16 +134,22 @@ impl Printer {
 
     /// Says that something deserves a look.
     pub(crate) fn warning(&self, message: &str) -> io::Result<()> {
-        self.labelled("warning:", Style::new().yellow().bold(), &plain(message, self.is_stderr_terminal))
+        self.labelled("warning:", Style::new().yellow().bold(), message)
     }
 
     /// Says something in passing.
     pub(crate) fn note(&self, message: &str) -> io::Result<()> {
-        self.make_room()?;
-        self.stderr(&format!("{message}\n"))
+        self.ours(message, |line| line.into())
     }
 
-    /// Writes text of ours to stdout: a table, a prompt.
+    /// Asks for something on stdout.
+    pub(crate) fn prompt(&self, prompt: &str) -> io::Result<()> {
+        self.make_room()?;
+        let mark = if self.is_stdout_terminal { format!("{MARK} ") } else { String::new() };
+        self.text(&format!("{mark}{prompt}"))
+    }
+
+    /// Writes text of ours to stdout: a table, an empty line.
     pub(crate) fn text(&self, text: &str) -> io::Result<()> {
         let mut out = AutoStream::auto(io::stdout());
         out.write_all(text.as_bytes())?;
@@ -125,44 +158,98 @@ impl Printer {
 
     /// Writes one JSON object on one line of stdout.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value).map_err(io::Error::other)?;
-        line.push(b'\n');
+        let line = json_line(value).map_err(io::Error::other)? + "\n";
         let mut out = io::stdout().lock();
-        out.write_all(&line)?;
+        out.write_all(line.as_bytes())?;
         out.flush()
     }
 
-    fn stdout(&self, text: &str) -> io::Result<()> {
-        if let Some(last) = text.bytes().next_back() {
-            self.is_mid_line.store(last != b'\n', Ordering::Relaxed);
-        }
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
-    }
-
-    fn stderr(&self, text: &str) -> io::Result<()> {
-        io::stderr().lock().write_all(text.as_bytes())
-    }
-
-    /// What comes next on stdout stands on a line of its own.
-    fn end_line(&self) -> io::Result<()> {
-        if self.is_mid_line.load(Ordering::Relaxed) { self.stdout("\n") } else { Ok(()) }
-    }
-
-    /// The same for what comes next on stderr, where the two share a screen.
+    /// Makes the screen somebody else's: no line is open, no colour on.
     fn make_room(&self) -> io::Result<()> {
-        if self.is_stdout_terminal { self.end_line() } else { Ok(()) }
+        // Where the two share a screen, a line that either left open is in the way.
+        if self.is_stdout_terminal {
+            self.end_line(Stream::Stdout)?;
+        }
+        self.end_line(Stream::Stderr)
+    }
+
+    /// Leaves a terminal as it was found, as far as colours go.
+    pub(crate) fn leave(&self) -> io::Result<()> {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let held = ends()[stream as usize].passage.pause();
+            if !held.is_empty() {
+                self.write(stream, &held)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a script wrote to one of its streams.
+    fn script(&self, stream: Stream, text: &str) -> io::Result<()> {
+        match self.is_terminal(stream) {
+            true => {
+                let shown = ends()[stream as usize].passage.push(text);
+                self.write(stream, &shown)
+            }
+            false => self.write(stream, text),
+        }
+    }
+
+    /// What comes next on a stream stands on a line of its own.
+    fn end_line(&self, stream: Stream) -> io::Result<()> {
+        let held = ends()[stream as usize].passage.pause();
+        if !held.is_empty() {
+            self.write(stream, &held)?;
+        }
+        let is_mid_line = ends()[stream as usize].is_mid_line;
+        if is_mid_line { self.write(stream, "\n") } else { Ok(()) }
+    }
+
+    fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
+        if let Some(last) = text.bytes().next_back() {
+            let share_a_screen = self.is_stdout_terminal && self.is_stderr_terminal;
+            for (place, end) in ends().iter_mut().enumerate() {
+                if share_a_screen || place == stream as usize {
+                    end.is_mid_line = last != b'\n';
+                }
+            }
+        }
+        match stream {
+            Stream::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes())?;
+                out.flush()
+            }
+            Stream::Stderr => io::stderr().lock().write_all(text.as_bytes()),
+        }
+    }
+
+    fn is_terminal(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Stdout => self.is_stdout_terminal,
+            Stream::Stderr => self.is_stderr_terminal,
+        }
     }
 
     fn dim(&self, line: &str) -> io::Result<()> {
-        self.make_room()?;
-        self.stderr(&format!("{}\n", self.paint(line, Style::new().dimmed())))
+        let mark = if self.is_stderr_terminal { "" } else { "· " };
+        self.ours(line, |line| self.paint(&format!("{mark}{line}"), Style::new().dimmed()).into_owned())
     }
 
     fn labelled(&self, label: &str, style: Style, message: &str) -> io::Result<()> {
+        self.ours(message, |line| format!("{} {line}", self.paint(label, style)))
+    }
+
+    /// Writes something of ours to stderr, whoever's words are in it. A message of several lines stays recognisable as one message.
+    fn ours(&self, message: &str, first: impl FnOnce(&str) -> String) -> io::Result<()> {
         self.make_room()?;
-        self.stderr(&format!("{} {message}\n", self.paint(label, style)))
+        let mark = if self.is_stderr_terminal { format!("{MARK} ") } else { String::new() };
+        let mut lines = message.trim_end().split('\n');
+        let mut text = format!("{mark}{}\n", first(&quoted(lines.next().unwrap_or_default())));
+        for line in lines {
+            text.push_str(&format!("{mark}  {}\n", quoted(line)));
+        }
+        self.write(Stream::Stderr, &text)
     }
 
     fn paint<'a>(&self, text: &'a str, style: Style) -> Cow<'a, str> {
@@ -170,46 +257,24 @@ impl Printer {
     }
 }
 
-/// A script's text; for a terminal, with control characters as pictures, except those that lay out lines.
-fn plain(text: &str, for_terminal: bool) -> Cow<'_, str> {
-    let is_harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    if !for_terminal || text.chars().all(is_harmless) {
-        return text.into();
-    }
-    text.chars().map(|c| if is_harmless(c) { c } else { picture(c) }).collect::<String>().into()
+/// Each call holds the lock for one look or one change: nothing is written meanwhile.
+fn ends() -> MutexGuard<'static, [End; 2]> {
+    ENDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A script's text on one line, whatever is in it.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { picture(c) } else { c }).collect()
-}
+/// Where the log goes: stderr, each entry as one line of ours.
+pub(crate) struct LogWriter;
 
-fn picture(control: char) -> char {
-    const PICTURES: u32 = 0x2400;
-    match u32::from(control) {
-        code @ 0..0x20 => char::from_u32(PICTURES + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        0x7f => '␡',
-        _ => char::REPLACEMENT_CHARACTER,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_cannot_talk_to_the_terminal() {
-        assert_eq!(plain("a\x1b]52;c;eA==\x07\n\u{9b}2J", true), "a␛]52;c;eA==␇\n\u{fffd}2J");
-        assert_eq!(plain("tabs\tand lines\r\n", true), "tabs\tand lines\r\n");
+impl Write for LogWriter {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(entry);
+        let text = quoted(text.trim_end_matches('\n'));
+        let mark = if io::stderr().is_terminal() { format!("{MARK} ") } else { String::new() };
+        io::stderr().lock().write_all(format!("{mark}{text}\n").as_bytes())?;
+        Ok(entry.len())
     }
 
-    #[test]
-    fn a_program_gets_every_byte() {
-        assert_eq!(plain("\x1b[31mred", false), "\x1b[31mred");
-    }
-
-    #[test]
-    fn a_log_line_stays_one_line() {
-        assert_eq!(one_line("a\nerror: forged\r"), "a␊error: forged␍");
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

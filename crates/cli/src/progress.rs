@@ -6,6 +6,7 @@ use belljar::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::printer::Printer;
+use crate::shown::quoted;
 
 /// A spinner for whoever watches; lines for whoever asked for them; otherwise nothing.
 pub(crate) struct Preparation<'a> {
@@ -41,7 +42,7 @@ impl<'a> Preparation<'a> {
         if self.verbose {
             self.line(text);
         } else if self.printer.has_audience() {
-            self.spinner.get_or_insert_with(spinner).set_message(text.trim().to_owned());
+            self.spinner.get_or_insert_with(spinner).set_message(quoted(text.trim()).into_owned());
         }
     }
 

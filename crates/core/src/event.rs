@@ -1,11 +1,12 @@
 //! What happens during a run, as it happens.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{ExecutionId, Json};
+use crate::{ExecutionId, ExecutionResult, Json};
 
 /// One thing that happened in one execution, in the order in which the host learned of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Event {
 }
 
 /// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
+///
+/// `Denied`, `Leftover`, `Warning` and `Ended` are the host's own: no guest can make one. The others are what the guest says.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -67,6 +70,34 @@ pub enum EventKind {
     },
     /// The script's last line has run, or it failed; nothing of it is left to wait for.
     ScriptDone,
+    /// In a session: what earlier steps' threads and processes printed after those steps had ended. It is in no result.
+    Leftover {
+        /// Where it was printed.
+        stream: OutputStream,
+        /// The text.
+        text: String,
+    },
+    /// Something about the run that its caller should know. It is in the result's `warnings` too.
+    Warning {
+        /// One line.
+        message: String,
+    },
+    /// The run is over: the last event of every stream, however the run ended. A stream without it was cut off, because Belljar itself failed or
+    /// was ended; then there is no result either.
+    Ended {
+        /// What the caller gets.
+        result: Arc<ExecutionResult>,
+    },
+}
+
+/// Where something was printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputStream {
+    /// Descriptor 1.
+    Stdout,
+    /// Descriptor 2.
+    Stderr,
 }
 
 impl EventKind {
@@ -81,6 +112,9 @@ impl EventKind {
             Self::Error { .. } => "error",
             Self::Denied { .. } => "denied",
             Self::ScriptDone => "script_done",
+            Self::Leftover { .. } => "leftover",
+            Self::Warning { .. } => "warning",
+            Self::Ended { .. } => "ended",
         }
     }
 }
@@ -111,6 +145,12 @@ impl Serialize for Event {
                 map.serialize_entry("rule", rule)?;
             }
             EventKind::ScriptDone => {}
+            EventKind::Leftover { stream, text } => {
+                map.serialize_entry("stream", stream)?;
+                map.serialize_entry("text", text)?;
+            }
+            EventKind::Warning { message } => map.serialize_entry("message", message)?,
+            EventKind::Ended { result } => result.serialize_fields(&mut map)?,
         }
         map.end()
     }
@@ -174,6 +214,20 @@ mod tests {
             serde_json::to_string(&event).unwrap(),
             r#"{"type":"intermediate","execution_id":"e1","seq":4,"label":"p","data":[1, 2]}"#
         );
+    }
+
+    #[test]
+    fn the_last_event_has_all_fields_of_the_result_and_each_once() {
+        let result = crate::result::example();
+        let fields = serde_json::to_value(&result).unwrap();
+        let kind = EventKind::Ended { result: Arc::new(result) };
+        let event = Event { execution_id: ExecutionId::new("e1"), seq: 4, kind };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(line.matches("\"execution_id\"").count(), 1, "{line}");
+        let mut told: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let told = told.as_object_mut().unwrap();
+        assert_eq!((told.remove("type"), told.remove("seq")), (Some("ended".into()), Some(4.into())));
+        assert_eq!(serde_json::Value::Object(told.clone()), fields);
     }
 
     #[test]

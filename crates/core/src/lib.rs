@@ -14,11 +14,12 @@
 pub mod config;
 mod event;
 mod ids;
-mod json;
+pub mod json;
 pub mod layout;
 mod network;
 mod path;
 pub mod policy;
+mod printable;
 mod request;
 mod result;
 mod secret;
@@ -26,11 +27,12 @@ mod verdict;
 pub mod wire;
 
 pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
-pub use event::{Event, EventKind, LogLevel};
+pub use event::{Event, EventKind, LogLevel, OutputStream};
 pub use ids::{CellId, ExecutionId};
-pub use json::Json;
+pub use json::{Json, json_line};
 pub use network::{Decision, NetworkVerdict, OTHER_HOSTS};
 pub use path::{GuestPath, GuestPathError};
+pub use printable::{is_combining, is_printable};
 pub use request::{ExecutionRequest, ScriptError};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
 pub use secret::Secret;

@@ -26,7 +26,8 @@ pub struct ExecutionResult {
     pub error: Option<String>,
     /// The Python traceback, when the script raised.
     pub traceback: Option<String>,
-    /// Things about the sandbox that the caller should know: a tool that did not load, a preload that failed.
+    /// What the host has to say about the sandbox and the run: a tool that did not load, a process that the kernel killed, data that had to be
+    /// changed. No guest can put anything here.
     pub warnings: Vec<String>,
     /// Whom the script asked for and what came of it: a line for each host, port and outcome, in order; empty where it has no
     /// network.
@@ -73,14 +74,26 @@ pub struct Usage {
     pub cpu_ms: Option<f64>,
     /// Largest memory charge of the whole process tree, in bytes.
     pub peak_memory_bytes: Option<u64>,
+    /// Processes of the run that the kernel killed for memory.
+    pub oom_kills: Option<u64>,
+    /// Processes and threads that the kernel refused to make at the limit.
+    pub forks_refused: Option<u64>,
 }
 
 impl Serialize for ExecutionResult {
     /// One flat object; `verdict` is a plain word, with `exit_code`, `signal` or `denied` beside it where it has one.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("success", &self.success())?;
         map.serialize_entry("execution_id", &self.execution_id)?;
+        self.serialize_fields(&mut map)?;
+        map.end()
+    }
+}
+
+impl ExecutionResult {
+    /// All fields but the execution's name, which an event has anyway.
+    pub(crate) fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("success", &self.success())?;
         map.serialize_entry("verdict", self.verdict.name())?;
         match &self.verdict {
             Verdict::Exited { code } => map.serialize_entry("exit_code", code)?,
@@ -100,7 +113,30 @@ impl Serialize for ExecutionResult {
         map.serialize_entry("duration_ms", &(self.usage.wall_ms.round() as u64))?;
         map.serialize_entry("output_bytes", &self.output_bytes)?;
         map.serialize_entry("usage", &self.usage)?;
-        map.serialize_entry("engine", &self.engine)?;
-        map.end()
+        map.serialize_entry("engine", &self.engine)
+    }
+}
+
+/// A result with something in it, for tests.
+#[cfg(test)]
+pub(crate) fn example() -> ExecutionResult {
+    ExecutionResult {
+        execution_id: ExecutionId::new("e1"),
+        verdict: Verdict::Exited { code: 3 },
+        final_data: None,
+        intermediates: vec![Intermediate {
+            label: "p".into(),
+            data: Json::parse("[1]").expect("a list is JSON"),
+        }],
+        logs: vec![LogLine { level: LogLevel::Info, message: "m".into() }],
+        stdout: "out".into(),
+        stderr: String::new(),
+        error: Some("the process exited with code 3".into()),
+        traceback: None,
+        warnings: vec!["w".into()],
+        network: Vec::new(),
+        output_bytes: 3,
+        usage: Usage { wall_ms: 1.5, ..Usage::default() },
+        engine: "native".into(),
     }
 }

@@ -81,6 +81,11 @@ pub trait Cell: Send + 'static {
     /// The next thing the guest wrote.
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output>;
 
+    /// Takes what it said since it was last listened to, between two requests: it belongs to neither. Nothing is waited for.
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        Box::pin(std::future::ready(Leftovers::default()))
+    }
+
     /// What it has used so far.
     fn usage(&self) -> CellUsage;
 
@@ -137,6 +142,32 @@ pub struct Burst {
     pub stderr: Bytes,
 }
 
+/// What a cell printed between two requests. Frames are not kept: their seal is of a request that is over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// To descriptor 1.
+    pub stdout: Vec<u8>,
+    /// To descriptor 2.
+    pub stderr: Vec<u8>,
+    /// Bytes taken, frames included.
+    taken: usize,
+}
+
+impl Leftovers {
+    /// More than the kernel holds back while nobody reads; who goes on talking is not waited for.
+    const PLENTY: usize = 4 << 20;
+
+    pub(crate) fn add(&mut self, burst: &Burst) {
+        self.taken += burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        self.stdout.extend_from_slice(&burst.stdout);
+        self.stderr.extend_from_slice(&burst.stderr);
+    }
+
+    pub(crate) fn is_plenty(&self) -> bool {
+        self.taken >= Self::PLENTY
+    }
+}
+
 /// What a cell has used. A figure that cannot be measured is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CellUsage {
@@ -145,9 +176,23 @@ pub struct CellUsage {
     /// Its largest memory charge, in bytes.
     pub peak_memory_bytes: Option<u64>,
     /// Processes the kernel killed for memory.
-    pub oom_kills: u64,
-    /// Forks the kernel refused at the limit.
-    pub forks_refused: u64,
+    pub oom_kills: Option<u64>,
+    /// Processes and threads the kernel refused to make at the limit.
+    pub forks_refused: Option<u64>,
+}
+
+impl CellUsage {
+    /// What was used after `before` was. The peak is of the whole time: the kernel keeps one.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let more = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
+        Self {
+            cpu_micros: more(self.cpu_micros, before.cpu_micros),
+            peak_memory_bytes: self.peak_memory_bytes,
+            oom_kills: more(self.oom_kills, before.oom_kills),
+            forks_refused: more(self.forks_refused, before.forks_refused),
+        }
+    }
 }
 
 /// How a cell died.

@@ -30,9 +30,11 @@ pub mod native;
 pub mod pool;
 pub mod python;
 mod reaper;
+mod trust;
 
 pub use engine::{
-    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Need, Output,
-    Protection, State, Template, TemplateReport, ToolSource,
+    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Leftovers, Need,
+    Output, Protection, State, Template, TemplateReport, ToolSource,
 };
 pub use error::{EngineError, Fault};
+pub use trust::Distrust;

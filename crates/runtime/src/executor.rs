@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, Lines};
-use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
-use belljar_engine::{Cell, CellUsage};
+use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
+use belljar_engine::{Cell, CellUsage, Leftovers};
 use tokio::time::Instant;
 
 use crate::law::{Allowance, Cancelled, Law};
@@ -32,10 +32,8 @@ pub struct ScriptExecutor {
 /// What came of a run, and whether its cell can be used for another step.
 pub(crate) struct Concluded {
     pub(crate) result: ExecutionResult,
-    pub(crate) cell_is_alive: bool,
-    /// Nothing of the script runs on.
+    /// The script ended by itself, and its cell is there.
     pub(crate) script_is_over: bool,
-    pub(crate) used_by_now: CellUsage,
 }
 
 /// One script to run, and what goes with it.
@@ -43,6 +41,8 @@ pub(crate) struct Run<'a> {
     pub(crate) request: &'a ExecutionRequest,
     /// What the cell has used so far, by runs before this one.
     pub(crate) used_before: CellUsage,
+    /// What the cell has said since the run before this one.
+    pub(crate) leftovers: Leftovers,
     pub(crate) sink: &'a mut dyn EventSink,
     pub(crate) cancelled: &'a mut Cancelled,
 }
@@ -94,15 +94,22 @@ impl ScriptExecutor {
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
         let used_before = cell.usage();
-        let run = Run { request, used_before, sink, cancelled: &mut Cancelled::never() };
+        let leftovers = Leftovers::default();
+        let run = Run { request, used_before, leftovers, sink, cancelled: &mut Cancelled::never() };
         self.conclude(cell, run).await.map(|concluded| concluded.result)
     }
 
     /// What comes of a request that was cancelled before it had a cell.
-    pub(crate) fn never_ran(&self, request: &ExecutionRequest) -> ExecutionResult {
+    pub(crate) async fn never_ran(
+        &self,
+        request: &ExecutionRequest,
+        sink: &mut dyn EventSink,
+    ) -> ExecutionResult {
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
-        transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()))
+        let (result, events) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
+        tell(sink, events).await;
+        Arc::unwrap_or_clone(result)
     }
 
     fn facts(&self, ending: Ending, used: CellUsage) -> Facts<'_> {
@@ -110,8 +117,7 @@ impl ScriptExecutor {
             ending,
             elapsed: Duration::ZERO,
             timeout: self.limits.execution_timeout(),
-            cpu_time: self.limits.cpu_time(),
-            max_output_bytes: self.limits.max_output_bytes,
+            limits: &self.limits,
             used,
             scratch_was_full: false,
             network: Vec::new(),
@@ -126,9 +132,8 @@ impl ScriptExecutor {
         cell: &mut dyn Cell,
         run: Run<'_>,
     ) -> Result<Concluded, RuntimeError> {
-        let Run { request, used_before, sink, cancelled } = run;
-        request.check()?;
-        let timeout = self.timeout(request)?;
+        let Run { request, used_before, leftovers, sink, cancelled } = run;
+        let timeout = self.check(request)?;
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let mode = request.mode.unwrap_or(self.mode);
         let seal = random_hex();
@@ -155,39 +160,37 @@ impl ScriptExecutor {
             law: Law::new(started, timeout, self.allowance(used_before), cancelled),
             scratch_was_full: false,
             broken: None,
+            grace_is_over: false,
             sink,
         };
-        let ending = listening.send_and_listen(cell, &line).await;
+        listening.tell_leftovers(cell, &leftovers).await;
+        let ending = match listening.broken {
+            Some(ending) => ending,
+            None => listening.send_and_listen(cell, &line).await,
+        };
         let ending = match ending {
-            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled => {
+            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
                 cell.kill();
                 listening.last_words(cell).await;
                 ending
             }
             other => other,
         };
-        let used_by_now = cell.usage();
+        let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full,
             network: cell.take_decisions().await,
-            ..self.facts(ending, since(used_before, used_by_now))
+            ..self.facts(ending, used)
         };
-        let cell_is_alive = matches!(ending, Ending::Finished);
         listening.tell_last_denials(cell, &facts.network).await;
-        for event in listening.transcript.rest() {
-            if let Some(taken) = listening.sink.on_event(event) {
-                taken.await;
-            }
-        }
-        let script_is_over = cell_is_alive && listening.transcript.is_done();
-        Ok(Concluded {
-            result: listening.transcript.conclude(&facts),
-            cell_is_alive,
-            script_is_over,
-            used_by_now,
-        })
+        let rest: Vec<_> = listening.transcript.rest().collect();
+        let (result, last) = listening.transcript.conclude(&facts);
+        tell(listening.sink, rest.into_iter().chain(last)).await;
+        // A taker who has let go of the last event leaves us the only copy.
+        let result = Arc::unwrap_or_clone(result);
+        Ok(Concluded { result, script_is_over: matches!(ending, Ending::Finished) })
     }
 
     /// How much processor time a run may take, where that is limited and counted.
@@ -197,8 +200,10 @@ impl ScriptExecutor {
         Some(Allowance { until: spent_before + limit, cores: self.limits.cpu_quota })
     }
 
-    fn timeout(&self, request: &ExecutionRequest) -> Result<Duration, RuntimeError> {
+    /// Refuses what cannot be run, before a cell is spent on it; the time it may take.
+    pub(crate) fn check(&self, request: &ExecutionRequest) -> Result<Duration, RuntimeError> {
         const LONGEST: Duration = Duration::from_secs(86_400);
+        request.check()?;
         let timeout = request.timeout.unwrap_or_else(|| self.limits.execution_timeout());
         if timeout.is_zero() || timeout > LONGEST {
             return Err(RuntimeError::Timeout { seconds: timeout.as_secs_f64() });
@@ -207,13 +212,12 @@ impl ScriptExecutor {
     }
 }
 
-/// What a step used of what its cell has used.
-fn since(before: CellUsage, now: CellUsage) -> CellUsage {
-    CellUsage {
-        cpu_micros: now.cpu_micros.map(|micros| micros.saturating_sub(before.cpu_micros.unwrap_or(0))),
-        peak_memory_bytes: now.peak_memory_bytes,
-        oom_kills: now.oom_kills.saturating_sub(before.oom_kills),
-        forks_refused: now.forks_refused.saturating_sub(before.forks_refused),
+/// Hands on events of a run that is over: there is no limit left to watch.
+async fn tell(sink: &mut dyn EventSink, events: impl IntoIterator<Item = Event>) {
+    for event in events {
+        if let Some(taken) = sink.on_event(event) {
+            taken.await;
+        }
     }
 }
 

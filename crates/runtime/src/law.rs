@@ -3,6 +3,8 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use belljar_core::config::ExecutionMode;
+use belljar_core::wire::OUTCOME_GRACE;
 use belljar_engine::Cell;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
@@ -11,8 +13,9 @@ use crate::transcript::Ending;
 
 /// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a traceback; this is the law.
 const ALARM_GRACE: Duration = Duration::from_millis(300);
-/// How long a script may go on once its outcome is known, so that its last log lines are not lost.
-const OUTCOME_GRACE: Duration = Duration::from_millis(500);
+/// How long an interrupted step may take to end before its cell is killed, and with it everything the session has. Long, because a machine
+/// that is too busy to run the guest is no reason to end a session.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 /// How closely processor time is watched at most.
 const CLOSEST_LOOK: Duration = Duration::from_millis(5);
 
@@ -21,6 +24,8 @@ const CLOSEST_LOOK: Duration = Duration::from_millis(5);
 pub(crate) enum Call {
     /// Time is up.
     Time,
+    /// The outcome has been known for long enough.
+    Grace,
     /// The processor time may be used up by now; [`Law::breach`] looks.
     Look,
     /// The caller gave up.
@@ -65,7 +70,9 @@ impl Cancelled {
 /// The limits of one run that need a clock.
 pub(crate) struct Law<'a> {
     due: Instant,
+    /// Until the outcome is known it is set to the time limit, afterwards to the end of the grace.
     alarm: Pin<Box<Sleep>>,
+    outcome_is_known: bool,
     allowance: Option<(Allowance, Pin<Box<Sleep>>)>,
     cancelled: &'a mut Cancelled,
 }
@@ -82,6 +89,7 @@ impl<'a> Law<'a> {
         Self {
             due,
             alarm: Box::pin(tokio::time::sleep_until(due + ALARM_GRACE)),
+            outcome_is_known: false,
             allowance: allowance.map(first_look),
             cancelled,
         }
@@ -106,7 +114,7 @@ impl<'a> Law<'a> {
         };
         tokio::select! {
             biased;
-            () = &mut self.alarm => Call::Time,
+            () = &mut self.alarm => if self.outcome_is_known { Call::Grace } else { Call::Time },
             () = self.cancelled.wait() => Call::Cancelled,
             () = look => Call::Look,
         }
@@ -116,6 +124,7 @@ impl<'a> Law<'a> {
     pub(crate) fn breach(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
         match call {
             Call::Time => Some(Ending::Deadline),
+            Call::Grace => Some(Ending::Overstayed),
             Call::Cancelled => Some(Ending::Cancelled),
             Call::Look => {
                 let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
@@ -141,12 +150,23 @@ impl<'a> Law<'a> {
         Instant::now() >= self.due
     }
 
-    /// What is left to wait for is not worth the whole limit.
-    pub(crate) fn outcome_is_known(&mut self) {
-        let soon = Instant::now() + OUTCOME_GRACE;
+    /// What is left to wait for is not worth the whole limit. A step is interrupted by its own harness first.
+    pub(crate) fn outcome_is_known(&mut self, mode: ExecutionMode) {
+        let grace = match mode {
+            ExecutionMode::Interactive => OUTCOME_GRACE + INTERRUPT_GRACE,
+            _ => OUTCOME_GRACE,
+        };
+        let soon = Instant::now() + grace;
         if soon < self.alarm.deadline() {
             self.alarm.as_mut().reset(soon);
+            self.outcome_is_known = true;
         }
+    }
+
+    /// The grace was spent waiting for somebody else than the script: the time limit counts again.
+    pub(crate) fn forget_grace(&mut self) {
+        self.alarm.as_mut().reset(self.due + ALARM_GRACE);
+        self.outcome_is_known = false;
     }
 }
 

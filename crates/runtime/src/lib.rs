@@ -37,15 +37,17 @@ mod sink;
 mod stream;
 mod text;
 mod transcript;
+mod warnings;
 
 pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
     Decision, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel,
-    LogLine, NetworkVerdict, ScriptError, Secret, Usage, Verdict,
+    LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict, is_combining, is_printable,
+    json_line,
 };
-pub use belljar_engine::builder::Progress;
+pub use belljar_engine::builder::{LayerStore, Progress};
 pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
 pub use belljar_engine::native::{EgressError, Resolve, ResolveError, Resolving, Roots};
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};

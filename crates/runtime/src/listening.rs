@@ -1,14 +1,16 @@
 //! Waiting for what a cell says, until it is over or the law says so.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use belljar_core::wire::{GuestFrame, Lines};
-use belljar_core::{Decision, Event};
-use belljar_engine::{Burst, Cell, Output};
+use belljar_core::{Decision, Event, OutputStream};
+use belljar_engine::{Burst, Cell, Leftovers, Output};
 
 use crate::EventSink;
 use crate::law::{Call, Law};
-use crate::transcript::{Ending, Stream, Transcript};
+use crate::transcript::{Ending, Transcript};
 
 /// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so this is never long.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -25,6 +27,8 @@ pub(crate) struct Listening<'a> {
     pub(crate) scratch_was_full: bool,
     /// What the cell was killed for while somebody else was being waited for.
     pub(crate) broken: Option<Ending>,
+    /// Whether the grace after the outcome ran out while somebody else was being waited for.
+    pub(crate) grace_is_over: bool,
     pub(crate) sink: &'a mut dyn EventSink,
 }
 
@@ -45,13 +49,17 @@ impl Listening<'_> {
             if let Some(ending) = self.broken {
                 return ending;
             }
+            if self.grace_is_over {
+                return self.last_look(cell).await;
+            }
             let output = tokio::select! {
                 biased;
                 call = self.law.call() => Err(call),
                 output = next(cell) => Ok(output),
             };
             let ending = match output {
-                Err(call) => self.judge(call, cell),
+                Err(Call::Grace) => Some(self.last_look(cell).await),
+                Err(call) => self.law.breach(call, cell),
                 Ok(Output::Burst(burst)) => self.take_in(cell, burst).await,
                 Ok(Output::Closed) => Some(self.death(cell).await),
             };
@@ -61,10 +69,23 @@ impl Listening<'_> {
         }
     }
 
-    /// Whether a call of the law ends the run. A script whose outcome is known has only been waited for.
-    fn judge(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
-        let breach = self.law.breach(call, cell)?;
-        Some(if self.transcript.has_outcome() { Ending::Finished } else { breach })
+    /// The script has had its grace. It may have ended all the same, and its word lie here unread: on a busy machine, or behind a slow taker.
+    async fn last_look(&mut self, cell: &mut dyn Cell) -> Ending {
+        // A guest that talks without pause would keep us here.
+        const ROUNDS: usize = 64;
+        for _ in 0..ROUNDS {
+            // Lets the event loop see what has arrived.
+            tokio::task::yield_now().await;
+            let ending = match poll_fn(|cx| Poll::Ready(cell.poll_output(cx))).await {
+                Poll::Ready(Output::Burst(burst)) => self.take_in(cell, burst).await,
+                Poll::Ready(Output::Closed) => Some(self.death(cell).await),
+                Poll::Pending => break,
+            };
+            if let Some(ending) = ending.or(self.broken) {
+                return ending;
+            }
+        }
+        Ending::Overstayed
     }
 
     /// How a cell that can no longer be talked to ends. That it has closed everything does not mean that it is about to: a guest may do so
@@ -76,13 +97,8 @@ impl Listening<'_> {
                 autopsy = cell.autopsy() => return Ending::Died(autopsy),
                 call = self.law.call() => call,
             };
-            match self.judge(call, cell) {
-                None => {}
-                Some(Ending::Finished) => {
-                    cell.kill();
-                    return Ending::Died(cell.autopsy().await);
-                }
-                Some(ending) => return ending,
+            if let Some(ending) = self.law.breach(call, cell) {
+                return ending;
             }
         }
     }
@@ -129,7 +145,7 @@ impl Listening<'_> {
             if !had_outcome && self.transcript.has_outcome() {
                 // Asked for failures only: a result stands whatever is full, and this is the way of every warm run.
                 self.scratch_was_full = self.transcript.has_failed() && cell.scratch_is_full();
-                self.law.outcome_is_known();
+                self.law.outcome_is_known(self.transcript.mode());
             }
             for event in earlier.into_iter().flatten().chain(event) {
                 self.tell(cell, event).await;
@@ -137,6 +153,14 @@ impl Listening<'_> {
             if self.transcript.is_done() {
                 return Some(Ending::Finished);
             }
+        }
+    }
+
+    /// Hands on what was printed before this run began.
+    pub(crate) async fn tell_leftovers(&mut self, cell: &mut dyn Cell, leftovers: &Leftovers) {
+        let events: Vec<_> = self.transcript.left_over(leftovers).collect();
+        for event in events {
+            self.tell(cell, event).await;
         }
     }
 
@@ -175,6 +199,12 @@ impl Listening<'_> {
                 () = &mut taken => return,
                 call = self.law.call() => call,
             };
+            if call == Call::Grace {
+                // Not the script's fault: its last words may be waiting behind this event.
+                self.grace_is_over = true;
+                self.law.forget_grace();
+                continue;
+            }
             self.broken = self.law.breach(call, cell);
             if self.broken.is_some() {
                 cell.kill();
@@ -212,9 +242,9 @@ struct Waiting {
 
 impl Printed {
     /// What comes before a frame that was preceded by so many bytes; `None` for all there is.
-    fn up_to(&mut self, before: [Option<u64>; 2]) -> [(Stream, Vec<u8>); 2] {
+    fn up_to(&mut self, before: [Option<u64>; 2]) -> [(OutputStream, Vec<u8>); 2] {
         let [stdout, stderr] = before;
-        [(Stream::Stdout, self.stdout.up_to(stdout)), (Stream::Stderr, self.stderr.up_to(stderr))]
+        [(OutputStream::Stdout, self.stdout.up_to(stdout)), (OutputStream::Stderr, self.stderr.up_to(stderr))]
     }
 }
 
@@ -229,5 +259,5 @@ impl Waiting {
 }
 
 async fn next(cell: &mut dyn Cell) -> Output {
-    std::future::poll_fn(|cx| cell.poll_output(cx)).await
+    poll_fn(|cx| cell.poll_output(cx)).await
 }

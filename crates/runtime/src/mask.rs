@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use belljar_core::{Json, Secret};
+use belljar_core::Secret;
+use belljar_core::json::{Json, Repairs};
 
 /// What stands where a value was.
 const HIDDEN: &str = "***";
@@ -54,12 +55,13 @@ impl Mask {
         Cow::Owned(String::from_utf8(masked).expect("whole characters in place of whole characters"))
     }
 
-    /// The value without the values: in its strings and keys, and in numbers, which then become strings.
-    pub(crate) fn json(&self, json: Json) -> Json {
+    /// The value without the values: in its strings and keys, and in numbers, which then become strings. Two keys that were secrets are
+    /// one afterwards, which is a repair.
+    pub(crate) fn json(&self, json: Json) -> (Json, Repairs) {
         let raw = json.as_str();
         // Without a backslash every string stands there as it is.
         if self.values.is_empty() || !(raw.contains('\\') || self.finds(raw.as_bytes())) {
-            return json;
+            return (json, Repairs::default());
         }
         let mut masked = String::with_capacity(raw.len());
         for token in Tokens(raw) {
@@ -70,10 +72,8 @@ impl Mask {
             }
         }
         // A secret that is a JSON document of its own can stand there across tokens.
-        match self.finds(masked.as_bytes()) {
-            true => Json::parse(&quoted(HIDDEN)).expect("a string is JSON"),
-            false => Json::parse(&masked).expect("strings in place of values leave JSON as it was"),
-        }
+        let masked = if self.finds(masked.as_bytes()) { quoted(HIDDEN) } else { masked };
+        Json::parse_repaired(&masked).expect("strings in place of values leave JSON as it was")
     }
 
     /// A masker for bytes that arrive in pieces.
@@ -87,7 +87,7 @@ impl Mask {
         match text {
             Ok(text) if self.finds(text.as_bytes()) => Cow::Owned(quoted(&self.text(text.into()))),
             Ok(_) => Cow::Borrowed(literal),
-            // Half a surrogate pair: what cannot be read cannot be vouched for.
+            // What cannot be read cannot be vouched for.
             Err(_) => Cow::Owned(quoted(HIDDEN)),
         }
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn masked_json(mask: &Mask, text: &str) -> String {
-        mask.json(Json::parse(text).unwrap()).as_str().to_owned()
+        mask.json(Json::parse(text).unwrap()).0.as_str().to_owned()
     }
 
     #[test]
@@ -241,8 +241,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_hidden_whole() {
-        assert_eq!(masked_json(&mask(&["hunter2"]), r#"["\ud800 x","y"]"#), r#"["***","y"]"#);
+    fn two_names_that_are_hidden_are_one() {
+        let mask = mask(&["hunter2", "hunter3"]);
+        let (masked, repairs) = mask.json(Json::parse(r#"{"hunter2":1,"hunter3":2,"x":3}"#).unwrap());
+        assert_eq!((masked.as_str(), repairs.repeated), (r#"{"***":1,"x":3}"#, 1));
     }
 
     #[test]
@@ -322,7 +324,7 @@ mod tests {
             if ascii {
                 raw = raw.replace('é', "\\u00e9");
             }
-            let masked = mask(&values).json(Json::parse(&raw).unwrap());
+            let (masked, _) = mask(&values).json(Json::parse(&raw).unwrap());
             for value in &values {
                 prop_assert!(!masked.as_str().contains(value), "{value:?} in {masked:?}");
             }

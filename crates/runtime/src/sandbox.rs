@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{Shelf, ShelfStats};
-use belljar_engine::{CellUsage, TemplateReport};
+use belljar_engine::{CellUsage, Leftovers, TemplateReport};
 
 use crate::executor::{Run, ScriptExecutor};
 use crate::law::Cancelled;
@@ -48,7 +48,7 @@ impl Sandbox {
         self.run_into(request, &mut |_: Event| {}).await
     }
 
-    /// The same, with a callback for every event as it happens.
+    /// The same, with a callback for every event as it happens. The last one is always [`EventKind::Ended`](crate::EventKind::Ended).
     pub async fn run_with(
         &self,
         request: impl Into<ExecutionRequest>,
@@ -72,13 +72,14 @@ impl Sandbox {
         request: ExecutionRequest,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        request.check()?;
+        self.executor.check(&request)?;
         let mut lease = tokio::select! {
             biased;
             lease = self.shelf.checkout() => lease?,
-            () = cancelled.wait() => return Ok(self.executor.never_ran(&request)),
+            () = cancelled.wait() => return Ok(self.executor.never_ran(&request, sink).await),
         };
-        let run = Run { request: &request, used_before: CellUsage::default(), sink, cancelled };
+        let (used_before, leftovers) = (CellUsage::default(), Leftovers::default());
+        let run = Run { request: &request, used_before, leftovers, sink, cancelled };
         let concluded = self.executor.conclude(lease.cell(), run).await?;
         if concluded.script_is_over {
             lease.vouch();

@@ -2,26 +2,31 @@
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::CellUsage;
 use belljar_engine::pool::Lease;
+use belljar_engine::{CellUsage, Leftovers};
 
 use crate::executor::{Run, ScriptExecutor};
 use crate::law::Cancelled;
 use crate::{EventSink, RuntimeError};
 
 /// A held cell. What one step defines, the next can use; dropping the session destroys the cell.
+///
+/// A step is over when its script is. One that goes on after `emit_result` is interrupted half a second later; if it does not end then, its cell is
+/// killed and the session is over. Threads and processes may outlive their step. What they print between two steps is told as
+/// [`EventKind::Leftover`](crate::EventKind::Leftover) by the next one and is in no result; what they print during a step cannot be told from that
+/// step's own words, and is part of them.
 pub struct Session {
     id: CellId,
     /// Absent during a step, so that a dropped step takes the cell with it, and after one that ended it.
     lease: Option<Lease>,
     executor: ScriptExecutor,
-    /// By the steps so far.
-    used: CellUsage,
+    /// Whether nothing has run in it yet.
+    is_fresh: bool,
 }
 
 impl Session {
     pub(crate) fn new(lease: Lease, executor: ScriptExecutor) -> Self {
-        Self { id: lease.id(), lease: Some(lease), executor, used: CellUsage::default() }
+        Self { id: lease.id(), lease: Some(lease), executor, is_fresh: true }
     }
 
     /// Whether another step can be run: not after one that crashed, was killed or was dropped.
@@ -53,14 +58,19 @@ impl Session {
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
         let mut request = request.into();
-        request.check()?;
+        self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
         let mut lease = self.lease.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
+        let cell = lease.cell();
+        // What threads and processes of earlier steps said and used since then is not this step's.
+        let (leftovers, used_before) = match std::mem::take(&mut self.is_fresh) {
+            true => (Leftovers::default(), CellUsage::default()),
+            false => (cell.take_leftovers().await, cell.usage()),
+        };
         let cancelled = &mut Cancelled::never();
-        let run = Run { request: &request, used_before: self.used, sink, cancelled };
-        let concluded = self.executor.conclude(lease.cell(), run).await?;
-        self.used = concluded.used_by_now;
-        if concluded.cell_is_alive {
+        let run = Run { request: &request, used_before, leftovers, sink, cancelled };
+        let concluded = self.executor.conclude(cell, run).await?;
+        if concluded.script_is_over {
             self.lease = Some(lease);
         }
         Ok(concluded.result)

@@ -1,19 +1,22 @@
 //! What is known of a run so far, and the result it adds up to. Pure: no clock, no I/O.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_core::config::ExecutionMode;
+use belljar_core::config::{ExecutionMode, ResourceLimits};
+use belljar_core::json::Repairs;
 use belljar_core::wire::{GuestFrame, GuestFrameKind};
 use belljar_core::{
     Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLevel, LogLine,
-    NetworkVerdict, Usage, Verdict,
+    NetworkVerdict, OutputStream, Usage, Verdict,
 };
-use belljar_engine::{Autopsy, CellUsage, End};
+use belljar_engine::{Autopsy, CellUsage, End, Leftovers};
 
 use crate::mask::{Mask, MaskedStream};
 use crate::network::Refusals;
 use crate::text::Decoder;
+use crate::warnings::{self, Seen};
 
 /// Everything the guest has said that counts.
 #[derive(Debug)]
@@ -31,6 +34,9 @@ pub(crate) struct Transcript {
     refusals: Refusals,
     stdout: Captured,
     stderr: Captured,
+    /// What had to be changed in the result, and in the intermediates.
+    repairs: [Repairs; 2],
+    leftover_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -47,18 +53,13 @@ struct Captured {
     decoder: Decoder,
 }
 
-/// Where something was printed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Stream {
-    Stdout,
-    Stderr,
-}
-
 /// Why the host stopped listening.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ending {
-    /// The script is over, or its outcome is known and it took too long to end.
+    /// The script is over.
     Finished,
+    /// Its outcome is known, it went on for too long after that, and the cell was killed.
+    Overstayed,
     /// The time limit passed, and the cell was killed.
     Deadline,
     /// The processor time was used up, and the cell was killed.
@@ -77,9 +78,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) ending: Ending,
     pub(crate) elapsed: Duration,
     pub(crate) timeout: Duration,
-    /// How much processor time it may use, where that is limited.
-    pub(crate) cpu_time: Option<Duration>,
-    pub(crate) max_output_bytes: u64,
+    pub(crate) limits: &'a ResourceLimits,
     pub(crate) used: CellUsage,
     /// Whether a place it may write to had no room left when it failed.
     pub(crate) scratch_was_full: bool,
@@ -106,7 +105,13 @@ impl Transcript {
             intermediates: Vec::new(),
             logs: Vec::new(),
             refusals: Refusals::default(),
+            repairs: Default::default(),
+            leftover_bytes: 0,
         }
+    }
+
+    pub(crate) fn mode(&self) -> ExecutionMode {
+        self.mode
     }
 
     /// Whether the outcome is known, so that only the script's own end is left to wait for.
@@ -130,7 +135,14 @@ impl Transcript {
     /// true when it is said: a guest that says so early could linger until it is.
     pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
         let mask = self.mask.clone();
-        let data = || frame.data.map(|raw| mask.json(Json::from(raw.to_owned())));
+        let data = |repairs: &mut Repairs| {
+            // `"data": null` reads as an absent field; `emit_result(None)` is a result all the same.
+            let (json, repaired) = frame.data.map_or_else(null, Json::repaired);
+            let (json, masked) = mask.json(json);
+            repairs.add(repaired);
+            repairs.add(masked);
+            json
+        };
         let hidden = |field: &str| mask.text(field.into()).into_owned();
         let text = |field: &Option<Cow<'_, str>>| hidden(field.as_deref().unwrap_or_default());
         let kind = match frame.kind {
@@ -138,13 +150,12 @@ impl Transcript {
                 if self.has_outcome() {
                     return None;
                 }
-                // `"data": null` reads as an absent field; `emit_result(None)` is a result all the same.
-                let data = data().unwrap_or_else(null);
+                let data = data(&mut self.repairs[0]);
                 self.result = Some(data.clone());
                 EventKind::FinalResult { data }
             }
             GuestFrameKind::Intermediate => {
-                let (label, data) = (text(&frame.label), data().unwrap_or_else(null));
+                let (label, data) = (text(&frame.label), data(&mut self.repairs[1]));
                 self.intermediates.push(Intermediate { label: label.clone(), data: data.clone() });
                 EventKind::Intermediate { label, data }
             }
@@ -189,12 +200,25 @@ impl Transcript {
     }
 
     /// Takes in what was printed.
-    pub(crate) fn printed(&mut self, stream: Stream, bytes: &[u8]) -> Option<Event> {
+    pub(crate) fn printed(&mut self, stream: OutputStream, bytes: &[u8]) -> Option<Event> {
         let kind = match stream {
-            Stream::Stdout => EventKind::Stdout { text: self.stdout.take(bytes)? },
-            Stream::Stderr => EventKind::Stderr { text: self.stderr.take(bytes)? },
+            OutputStream::Stdout => EventKind::Stdout { text: self.stdout.take(bytes)? },
+            OutputStream::Stderr => EventKind::Stderr { text: self.stderr.take(bytes)? },
         };
         Some(self.event(kind))
+    }
+
+    /// Takes in what was printed since an earlier step ended. It is told, and part of no result.
+    pub(crate) fn left_over(&mut self, leftovers: &Leftovers) -> impl Iterator<Item = Event> {
+        let streams = [(OutputStream::Stdout, &leftovers.stdout), (OutputStream::Stderr, &leftovers.stderr)];
+        streams
+            .map(|(stream, bytes)| {
+                self.leftover_bytes += bytes.len();
+                let text = self.mask.text(String::from_utf8_lossy(bytes)).into_owned();
+                (!text.is_empty()).then(|| self.event(EventKind::Leftover { stream, text }))
+            })
+            .into_iter()
+            .flatten()
     }
 
     /// What was printed and held back, once nothing more will come.
@@ -210,8 +234,8 @@ impl Transcript {
         Event { execution_id: self.id.clone(), seq, kind }
     }
 
-    /// The result, after the [`rest`](Self::rest).
-    pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> ExecutionResult {
+    /// The result, after the [`rest`](Self::rest), and the last events: what the host has to say about the run, and its end.
+    pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> (Arc<ExecutionResult>, Vec<Event>) {
         // Names a script asks for are its own words.
         let network = facts
             .network
@@ -220,8 +244,22 @@ impl Transcript {
             .map(|decision| Decision { host: self.mask.text(decision.host.into()).into_owned(), ..decision });
         let network = network.collect();
         let (verdict, error) = self.judge(facts);
+        let seen = Seen {
+            mode: self.mode,
+            outcome: match (&self.result, &self.failure) {
+                (Some(_), _) => Some("its result"),
+                (None, Some(_)) => Some("its error"),
+                (None, None) => None,
+            },
+            repairs: self.repairs,
+            leftover_bytes: self.leftover_bytes,
+        };
+        let warnings = warnings::about(&seen, facts, &verdict);
+        let mut events: Vec<Event> = Vec::with_capacity(warnings.len() + 1);
+        events.extend(warnings.iter().cloned().map(|message| self.event(EventKind::Warning { message })));
+        let (execution_id, seq) = (self.id.clone(), self.next_seq);
         let traceback = self.failure.and_then(|failure| failure.traceback);
-        ExecutionResult {
+        let result = Arc::new(ExecutionResult {
             execution_id: self.id,
             final_data: if verdict.is_ok() { self.result.take() } else { None },
             verdict,
@@ -231,23 +269,33 @@ impl Transcript {
             stderr: self.stderr.text,
             error,
             traceback,
-            warnings: [facts.warnings, &self.refusals.warnings(&facts.network)].concat(),
+            warnings: facts
+                .warnings
+                .iter()
+                .cloned()
+                .chain(self.refusals.warnings(&facts.network))
+                .chain(warnings)
+                .collect(),
             network,
             output_bytes: self.output_bytes,
             usage: Usage {
                 wall_ms: facts.elapsed.as_micros() as f64 / 1e3,
                 cpu_ms: facts.used.cpu_micros.map(|micros| micros as f64 / 1e3),
                 peak_memory_bytes: facts.used.peak_memory_bytes,
+                oom_kills: facts.used.oom_kills,
+                forks_refused: facts.used.forks_refused,
             },
             engine: facts.engine.to_owned(),
-        }
+        });
+        events.push(Event { execution_id, seq, kind: EventKind::Ended { result: Arc::clone(&result) } });
+        (result, events)
     }
 
     /// One verdict, from what the host knows first and what the guest said second.
     fn judge(&self, facts: &Facts<'_>) -> (Verdict, Option<String>) {
         let seconds = facts.timeout.as_secs_f64();
         if let Ending::Flood = facts.ending {
-            let limit = with_separators(facts.max_output_bytes);
+            let limit = with_separators(facts.limits.max_output_bytes);
             return (Verdict::Output, Some(format!("Script output exceeded {limit} byte limit")));
         }
         if self.result.is_some() {
@@ -260,8 +308,8 @@ impl Transcript {
             }
             // What the kernel says about a limit is believed over what the script made of it.
             let verdict = match facts {
-                Facts { used, .. } if used.oom_kills > 0 => Verdict::Oom,
-                Facts { used, .. } if used.forks_refused > 0 => Verdict::Pids,
+                Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
+                Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
                 _ => Verdict::Exception,
             };
@@ -276,12 +324,12 @@ impl Transcript {
                 (Verdict::TimeoutWall, Some(message))
             }
             Ending::CpuSpent => {
-                let limit = facts.cpu_time.unwrap_or_default().as_secs_f64();
+                let limit = facts.limits.cpu_time().unwrap_or_default().as_secs_f64();
                 let message = format!("The script used its {limit}s of processor time and was killed");
                 (Verdict::TimeoutCpu, Some(message))
             }
             Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
-            Ending::Died(autopsy) => died(&autopsy),
+            Ending::Died(autopsy) => died(autopsy.end, &facts.used),
             _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
             _ => {
                 let message = "Script finished without calling emit_result".to_owned();
@@ -291,11 +339,16 @@ impl Transcript {
     }
 }
 
-fn died(autopsy: &Autopsy) -> (Verdict, Option<String>) {
+fn died(end: End, used: &CellUsage) -> (Verdict, Option<String>) {
+    let (verdict, cause) = cause_of_death(end, used);
+    (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
+}
+
+/// How a cell died that nobody killed, as a verdict and in words. What counts is what this run used: an earlier step may have had processes killed.
+pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     const SIGKILL: i32 = 9;
-    let usage = &autopsy.usage;
-    let (verdict, cause) = match autopsy.end {
-        End::Signaled(SIGKILL) | End::Killed if usage.oom_kills > 0 => {
+    match end {
+        End::Signaled(SIGKILL) | End::Killed if used.oom_kills > Some(0) => {
             (Verdict::Oom, "it used more memory than its limit allows and the kernel killed it".to_owned())
         }
         End::Signaled(signal) => {
@@ -303,12 +356,11 @@ fn died(autopsy: &Autopsy) -> (Verdict, Option<String>) {
         }
         End::Exited(code) => (Verdict::Exited { code }, format!("the process exited with code {code}")),
         End::Killed => (Verdict::Infra, "the cell was lost, and not by the script's doing".to_owned()),
-    };
-    (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
+    }
 }
 
-fn null() -> Json {
-    Json::parse("null").expect("null is JSON")
+fn null() -> (Json, Repairs) {
+    (Json::parse("null").expect("null is JSON"), Repairs::default())
 }
 
 fn with_separators(number: u64) -> String {
@@ -355,13 +407,22 @@ mod tests {
             ending,
             elapsed: Duration::from_millis(1500),
             timeout: Duration::from_secs(1),
-            cpu_time: Some(Duration::from_millis(500)),
-            max_output_bytes: 1_048_576,
+            limits: Box::leak(Box::default()),
             used: CellUsage::default(),
             scratch_was_full: false,
             network: Vec::new(),
             engine: "test",
             warnings: &[],
+        }
+    }
+
+    impl Transcript {
+        /// The result alone.
+        fn concluded(self, facts: &Facts<'_>) -> ExecutionResult {
+            let (result, events) = self.conclude(facts);
+            let last = events.last().map(|event| &event.kind);
+            assert_eq!(last, Some(&EventKind::Ended { result: Arc::clone(&result) }));
+            Arc::unwrap_or_clone(result)
         }
     }
 
@@ -373,17 +434,18 @@ mod tests {
         transcript
     }
 
-    fn dead(end: End, oom_kills: u64) -> Ending {
-        Ending::Died(Autopsy { end, usage: CellUsage { oom_kills, ..CellUsage::default() } })
+    fn dead(end: End, oom_kills: u64) -> Facts<'static> {
+        let used = CellUsage { oom_kills: Some(oom_kills), ..CellUsage::default() };
+        Facts { used, ..facts(Ending::Died(Autopsy { end, usage: CellUsage::default() })) }
     }
 
     const DONE: &str = r#"{"type":"script_done"}"#;
 
     #[test]
     fn a_script_that_ends_without_a_result_failed_as_a_plan_and_is_fine_as_a_step() {
-        let plan = after(&[DONE], ExecutionMode::Plan).conclude(&facts(Ending::Finished));
+        let plan = after(&[DONE], ExecutionMode::Plan).concluded(&facts(Ending::Finished));
         assert_eq!(plan.verdict, Verdict::NoResult);
-        let step = after(&[DONE], ExecutionMode::Interactive).conclude(&facts(Ending::Finished));
+        let step = after(&[DONE], ExecutionMode::Interactive).concluded(&facts(Ending::Finished));
         assert_eq!((step.verdict, step.final_data), (Verdict::Ok, None));
     }
 
@@ -394,14 +456,14 @@ mod tests {
             r#"{"type":"final_result","data":2}"#,
             r#"{"type":"error","message":"late"}"#,
         ];
-        let result = after(&frames, ExecutionMode::Plan).conclude(&facts(Ending::Finished));
+        let result = after(&frames, ExecutionMode::Plan).concluded(&facts(Ending::Finished));
         assert_eq!((result.verdict, result.final_data.unwrap().as_str()), (Verdict::Ok, "1"));
     }
 
     #[test]
     fn a_null_result_is_a_result() {
         let result = after(&[r#"{"type":"final_result","data":null}"#], ExecutionMode::Plan);
-        assert_eq!(result.conclude(&facts(Ending::Finished)).final_data.unwrap().as_str(), "null");
+        assert_eq!(result.concluded(&facts(Ending::Finished)).final_data.unwrap().as_str(), "null");
     }
 
     #[test]
@@ -410,7 +472,7 @@ mod tests {
         let verdict = |time_is_up| {
             let mut transcript = after(&[], ExecutionMode::Plan);
             transcript.frame(&GuestFrame::parse(claim).unwrap(), time_is_up);
-            transcript.conclude(&facts(Ending::Finished)).verdict
+            transcript.concluded(&facts(Ending::Finished)).verdict
         };
         assert_eq!(verdict(true), Verdict::TimeoutWall);
         // By the time of the verdict it is late enough, but it was not when it was said.
@@ -419,36 +481,36 @@ mod tests {
 
     #[test]
     fn each_death_has_its_own_verdict() {
-        let verdict = |ending| after(&[], ExecutionMode::Plan).conclude(&facts(ending)).verdict;
+        let verdict = |facts: Facts<'_>| after(&[], ExecutionMode::Plan).concluded(&facts).verdict;
         assert_eq!(verdict(dead(End::Exited(3), 0)), Verdict::Exited { code: 3 });
         assert_eq!(verdict(dead(End::Signaled(9), 0)), Verdict::Signaled { signal: 9 });
         assert_eq!(verdict(dead(End::Signaled(9), 1)), Verdict::Oom);
         assert_eq!(verdict(dead(End::Killed, 1)), Verdict::Oom);
         assert_eq!(verdict(dead(End::Killed, 0)), Verdict::Infra);
-        assert_eq!(verdict(Ending::Deadline), Verdict::TimeoutWall);
-        assert_eq!(verdict(Ending::Flood), Verdict::Output);
-        assert_eq!(verdict(Ending::CpuSpent), Verdict::TimeoutCpu);
-        assert_eq!(verdict(Ending::Cancelled), Verdict::Cancelled);
+        assert_eq!(verdict(facts(Ending::Deadline)), Verdict::TimeoutWall);
+        assert_eq!(verdict(facts(Ending::Flood)), Verdict::Output);
+        assert_eq!(verdict(facts(Ending::CpuSpent)), Verdict::TimeoutCpu);
+        assert_eq!(verdict(facts(Ending::Cancelled)), Verdict::Cancelled);
     }
 
     #[test]
     fn a_failure_beside_a_limit_that_was_hit_is_the_limits_doing() {
         let frames = [r#"{"type":"error","message":"OSError"}"#];
-        let verdict = |facts| after(&frames, ExecutionMode::Plan).conclude(&facts).verdict;
-        let killed = CellUsage { oom_kills: 1, ..CellUsage::default() };
+        let verdict = |facts| after(&frames, ExecutionMode::Plan).concluded(&facts).verdict;
+        let killed = CellUsage { oom_kills: Some(1), ..CellUsage::default() };
         assert_eq!(verdict(Facts { used: killed, ..facts(Ending::Finished) }), Verdict::Oom);
         assert_eq!(verdict(Facts { scratch_was_full: true, ..facts(Ending::Finished) }), Verdict::Disk);
         assert_eq!(verdict(facts(Ending::Finished)), Verdict::Exception);
         let fine = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan);
-        assert_eq!(fine.conclude(&Facts { used: killed, ..facts(Ending::Finished) }).verdict, Verdict::Ok);
+        assert_eq!(fine.concluded(&Facts { used: killed, ..facts(Ending::Finished) }).verdict, Verdict::Ok);
     }
 
     #[test]
     fn a_failure_after_refused_forks_is_the_limits_doing() {
         let frames = [r#"{"type":"error","message":"BlockingIOError"}"#];
-        let refused = CellUsage { forks_refused: 1, ..CellUsage::default() };
-        let result =
-            after(&frames, ExecutionMode::Plan).conclude(&Facts { used: refused, ..facts(Ending::Finished) });
+        let refused = CellUsage { forks_refused: Some(1), ..CellUsage::default() };
+        let result = after(&frames, ExecutionMode::Plan)
+            .concluded(&Facts { used: refused, ..facts(Ending::Finished) });
         assert_eq!(result.verdict, Verdict::Pids);
     }
 
@@ -465,11 +527,11 @@ mod tests {
             .iter()
             .filter_map(|frame| transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false))
             .collect();
-        events.extend(transcript.printed(Stream::Stdout, b"my hunt"));
-        events.extend(transcript.printed(Stream::Stdout, b"er2 and a hunter"));
-        events.extend(transcript.printed(Stream::Stderr, b"hunter2"));
+        events.extend(transcript.printed(OutputStream::Stdout, b"my hunt"));
+        events.extend(transcript.printed(OutputStream::Stdout, b"er2 and a hunter"));
+        events.extend(transcript.printed(OutputStream::Stderr, b"hunter2"));
         events.extend(transcript.rest());
-        let result = transcript.conclude(&facts(Ending::Finished));
+        let result = transcript.concluded(&facts(Ending::Finished));
         assert!(!format!("{events:?} {result:?}").contains("hunter2"), "{events:#?} {result:#?}");
         assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("my *** and a hunter", "***"));
         assert_eq!(result.error.as_deref(), Some("no ***"));
@@ -484,17 +546,17 @@ mod tests {
             other => panic!("{other:?}"),
         };
         for piece in [&b"a\xe2\x82"[..], b"\xac b\xe2"] {
-            transcript.printed(Stream::Stdout, piece).map(&mut hear);
+            transcript.printed(OutputStream::Stdout, piece).map(&mut hear);
         }
         transcript.rest().for_each(hear);
-        let result = transcript.conclude(&facts(Ending::Finished));
+        let result = transcript.concluded(&facts(Ending::Finished));
         assert_eq!((told.as_str(), result.stdout.as_str()), ("a€ b\u{fffd}", "a€ b\u{fffd}"));
     }
 
     #[test]
     fn a_flood_after_the_result_is_still_a_flood() {
         let result = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan)
-            .conclude(&facts(Ending::Flood));
+            .concluded(&facts(Ending::Flood));
         assert_eq!(result.verdict, Verdict::Output);
         assert_eq!(result.error.unwrap(), "Script output exceeded 1,048,576 byte limit");
         assert_eq!(result.final_data, None);

@@ -6,6 +6,7 @@ use crate::args::{DockerCommand, PruneArgs};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::printer::{Output, Printer};
+use crate::shown::quoted;
 
 pub(super) async fn docker(command: DockerCommand) -> Result<End, CliError> {
     match command {
@@ -20,7 +21,7 @@ async fn prune(options: PruneArgs) -> Result<End, CliError> {
     let removed = [("container", &pruned.containers), ("volume", &pruned.volumes), ("image", &pruned.images)];
     for (kind, names) in removed {
         for name in names {
-            printer.text(&format!("removed {kind} {name}\n"))?;
+            printer.text(&format!("removed {kind} {}\n", quoted(name)))?;
         }
     }
     if removed.iter().all(|(_, names)| names.is_empty()) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use belljar::{Capabilities, Protection, Runtime, Sandbox, SandboxConfig, State};
+use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
@@ -17,6 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::machine::Machine;
 use crate::printer::{Output, Printer};
 use crate::settings;
+use crate::shown::quoted;
 
 /// Everything found out.
 #[derive(Debug, Default, Serialize)]
@@ -164,16 +165,15 @@ fn cache() -> Row {
             Some(remedy),
         );
     };
+    let remedy = "set BELLJAR_CACHE to a directory of your own that can be written";
+    if let Err(error) = LayerStore::new(path.join("layers")).check() {
+        return Row::bad("cache", with_causes(&error), Some(remedy));
+    }
     let probe = path.join(format!(".doctor-{}", std::process::id()));
-    let written = std::fs::create_dir_all(&path)
-        .and_then(|()| std::fs::write(&probe, ""))
-        .and_then(|()| std::fs::remove_file(&probe));
+    let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
     match written {
         Ok(()) => Row::good("cache", path.display().to_string()),
-        Err(error) => {
-            let remedy = "set BELLJAR_CACHE to a directory that can be written";
-            Row::bad("cache", format!("{}: {error}", path.display()), Some(remedy))
-        }
+        Err(error) => Row::bad("cache", format!("{}: {error}", path.display()), Some(remedy)),
     }
 }
 
@@ -228,9 +228,9 @@ impl Row {
             Health::Degraded => format!("{:<9}", self.state.word()).yellow().to_string(),
             Health::Missing | Health::Failed => format!("{:<9}", self.state.word()).red().to_string(),
         };
-        let _ = writeln!(text, "  {:<18}{state} {}", self.name, self.detail);
+        let _ = writeln!(text, "  {:<18}{state} {}", self.name, quoted(&self.detail));
         if let Some(remedy) = &self.remedy {
-            let _ = writeln!(text, "  {:<18}{:<9} → {remedy}", "", "");
+            let _ = writeln!(text, "  {:<18}{:<9} → {}", "", "", quoted(remedy));
         }
     }
 }

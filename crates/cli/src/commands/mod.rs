@@ -7,7 +7,6 @@ mod doctor;
 mod run;
 mod shell;
 
-use std::io;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
@@ -16,7 +15,7 @@ use crate::args::{Arguments, Command};
 use crate::env;
 use crate::error::CliError;
 use crate::exit::{self, End};
-use crate::printer::{Output, Printer};
+use crate::printer::{LogWriter, Output, Printer};
 
 /// Does what was asked and says what could not be done; the exit code.
 pub(crate) fn execute(arguments: Arguments) -> u8 {
@@ -27,7 +26,7 @@ pub(crate) fn execute(arguments: Arguments) -> u8 {
     let _ = match &outcome {
         Err(error) if !error.is_closed_pipe() => printer.error(&error.explain()),
         Ok(End::Interrupted(_)) => printer.note("cancelled"),
-        _ => Ok(()),
+        _ => printer.leave(),
     };
     exit::code(&outcome)
 }
@@ -62,6 +61,7 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
 
 fn log() {
     if let Ok(filter) = EnvFilter::try_from_env(env::LOG) {
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+        // Without colours: an entry quotes other people's words, and what is not printable in it is made visible.
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| LogWriter).init();
     }
 }

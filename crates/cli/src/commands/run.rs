@@ -1,11 +1,17 @@
 //! `belljar run`: one script, one result.
 
-use belljar::{ExecutionRequest, ResourceLimits, Runtime, Sandbox, Verdict};
+use std::time::Duration;
+
+use belljar::{
+    EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, Runtime, RuntimeError, Sandbox,
+    Verdict,
+};
+use tokio::sync::oneshot;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::exit::End;
-use crate::follow::follow;
+use crate::follow::{Queue, follow};
 use crate::interrupt::Interrupts;
 use crate::printer::{Output, Printer};
 use crate::progress::Preparation;
@@ -23,10 +29,14 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     let request = request(&options, &printer)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
-    let outcome = tokio::select! {
-        outcome = run_and_show(&runtime, &settings, request, (&printer, verbose)) => outcome,
-        interrupt = interrupts.next() => Ok(End::Interrupted(interrupt)),
+    let outcome = async {
+        let sandbox = tokio::select! {
+            sandbox = prepare(&runtime, &settings, &printer, verbose) => sandbox?,
+            interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
+        };
+        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts)).await
     };
+    let outcome = outcome.await;
     runtime.shutdown().await;
     outcome
 }
@@ -46,16 +56,60 @@ fn request(options: &RunArgs, printer: &Printer) -> Result<ExecutionRequest, Cli
     Ok(request)
 }
 
+/// An interrupt cancels the run, and whoever reads the events or the result is told so.
 async fn run_and_show(
-    runtime: &Runtime,
+    sandbox: &Sandbox,
     settings: &Settings,
     request: ExecutionRequest,
-    (printer, verbose): (&Printer, bool),
+    (printer, interrupts): (&Printer, &mut Interrupts),
 ) -> Result<End, CliError> {
-    let sandbox = prepare(runtime, settings, printer, verbose).await?;
-    let result = follow(printer, async |mut queue| sandbox.run_into(request, &mut queue).await).await??;
-    printer.result(&result, advice(&result.verdict, settings).as_deref())?;
-    Ok(End::Ran(result.verdict))
+    /// For who does not take the last events any more.
+    const LAST_EVENTS: Duration = Duration::from_secs(3);
+    let (cancel, cancelled) = oneshot::channel();
+    let execution = sandbox.stream(request);
+    let mut running =
+        std::pin::pin!(follow(printer, async |queue| hand_on(execution, cancelled, queue).await));
+    let (result, interrupt) = tokio::select! {
+        result = &mut running => (result??, None),
+        interrupt = interrupts.next() => {
+            // Nobody to hear it means that it is over already.
+            let _ = cancel.send(());
+            match tokio::time::timeout(LAST_EVENTS, running).await {
+                Ok(result) => (result??, Some(interrupt)),
+                Err(_) => return Ok(End::Interrupted(interrupt)),
+            }
+        }
+    };
+    match interrupt {
+        None => printer.result(&result, advice(&result.verdict, settings).as_deref())?,
+        Some(_) if printer.is_for_people() => {}
+        Some(_) => printer.result(&result, None)?,
+    }
+    Ok(interrupt.map_or(End::Ran(result.verdict), End::Interrupted))
+}
+
+async fn hand_on(
+    mut execution: Execution,
+    mut cancelled: oneshot::Receiver<()>,
+    mut queue: Queue,
+) -> Result<ExecutionResult, RuntimeError> {
+    let mut may_be_cancelled = true;
+    loop {
+        tokio::select! {
+            event = execution.next() => {
+                let Some(event) = event else { return execution.result().await };
+                if let Some(taken) = queue.on_event(event) {
+                    taken.await;
+                }
+            }
+            asked = &mut cancelled, if may_be_cancelled => {
+                may_be_cancelled = false;
+                if asked.is_ok() {
+                    execution.cancel();
+                }
+            }
+        }
+    }
 }
 
 /// Makes the sandbox ready, showing what takes long and what is worth knowing.

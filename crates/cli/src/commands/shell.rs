@@ -95,7 +95,9 @@ impl Shell<'_> {
                 // What is left may still be a whole program: the end of a file closes a block.
                 None => {
                     let rest = entry.take();
-                    self.prompt("\n")?;
+                    if self.is_interactive {
+                        self.printer.text("\n")?;
+                    }
                     if !rest.trim().is_empty()
                         && let Some(interrupt) = self.step(rest).await?
                     {
@@ -153,7 +155,7 @@ impl Shell<'_> {
     }
 
     fn prompt(&self, text: &str) -> io::Result<()> {
-        if self.is_interactive { self.printer.text(text) } else { Ok(()) }
+        if self.is_interactive { self.printer.prompt(text) } else { Ok(()) }
     }
 }
 

@@ -1,12 +1,18 @@
 //! The real binary, from outside: what it prints, where, and with which exit code.
 
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod bad_input;
 mod belljar;
+mod cache;
 mod docker;
 mod doctor;
 mod exit_codes;
 mod inherited;
 mod output;
 mod sandbox;
+mod screen;
 mod shell;
 mod signals;
+mod terminal;

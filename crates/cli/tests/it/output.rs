@@ -30,14 +30,16 @@ fn events_are_lines_of_json_in_order_and_the_last_is_the_result() {
     let script = "print('hello')\nemit_log('l')\nemit_intermediate('p', [1])\nemit_result(1)";
     let outcome = belljar(&["run", "--events", "--execution-id", "mine", "-"], script);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    let mut lines: Vec<Value> =
-        outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let result = lines.pop().unwrap();
-    assert_eq!((&result["success"], &result["execution_id"]), (&json!(true), &json!("mine")));
+    let lines: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["success"], &last["final_data"]),
+        (&json!("ended"), &json!(true), &json!(1))
+    );
     let names: Vec<_> = lines.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(names, ["stdout", "log", "intermediate", "final_result", "script_done"]);
+    assert_eq!(names, ["stdout", "log", "intermediate", "final_result", "script_done", "ended"]);
     let numbers: Vec<_> = lines.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4]);
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
     assert!(lines.iter().all(|event| event["execution_id"] == "mine"));
 }
 

@@ -13,6 +13,8 @@
 //!
 //! The shape of every frame is frozen in `schema/wire-1.json`; a test compares it to [`schema`].
 
+use std::time::Duration;
+
 mod guest;
 mod host;
 mod lines;
@@ -22,6 +24,9 @@ pub use guest::{GuestFrame, GuestFrameKind};
 pub use host::Execute;
 pub use lines::{LineTooLong, Lines};
 pub use schema::schema;
+
+/// How long a script may go on once its outcome is known, so that its last words are not lost. Then it is interrupted, or killed.
+pub const OUTCOME_GRACE: Duration = Duration::from_millis(500);
 
 /// The protocol's number, told by the guest in `ready`. A guest with another number is refused.
 pub const PROTOCOL: u32 = 1;

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use super::hint::Hint;
 use super::installer::Installer;
 use super::requirement::Refusal;
+use crate::trust::Distrust;
 
 /// A layer that could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,14 @@ pub enum LayerError {
         /// What it probably means.
         hint: Option<Hint>,
     },
+    /// The store, or the layer in it, could have been changed by others.
+    #[error(
+        "the cache of packages is not used: {source}. Remove it, take away others' right to write (chmod go-w), or choose another (BELLJAR_CACHE)"
+    )]
+    Untrusted {
+        /// What and why.
+        source: Distrust,
+    },
     /// The store's own files.
     #[error("cannot {action} {}", path.display())]
     Store {
@@ -62,6 +71,14 @@ pub enum LayerError {
 }
 
 impl LayerError {
+    /// What cannot be looked at is no reason for distrust.
+    pub(super) fn distrust(source: Distrust) -> Self {
+        match source {
+            Distrust::Io { action, path, source } => Self::Store { action, path, source },
+            source => Self::Untrusted { source },
+        }
+    }
+
     /// For `map_err`: what was tried on which path.
     pub(super) fn store(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Store { action, path: path.to_owned(), source }

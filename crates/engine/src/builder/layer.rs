@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::LayerError;
 use super::installer::Installer;
 use super::spec::{LayerSpec, RECIPE};
+use crate::trust::{Distrust, TrustedDirectory};
 
 /// The file in a layer that says what the layer is. A directory without it is none.
 pub const MANIFEST: &str = "belljar-layer.json";
@@ -16,7 +17,7 @@ pub const MANIFEST: &str = "belljar-layer.json";
 /// An installed, immutable set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// The directory to put on `sys.path`.
+    /// The directory to put on `sys.path`. Only we and root can change it, or what is on the way to it.
     pub path: PathBuf,
     /// Its name, from [`LayerSpec::key`].
     pub key: String,
@@ -43,6 +44,14 @@ struct Manifest {
     distributions: Vec<Distribution>,
 }
 
+impl Manifest {
+    fn is_of(&self, spec: &LayerSpec) -> bool {
+        let Self { recipe, requirements, python, abi, installer: _, distributions: _ } = self;
+        (*recipe, requirements) == (RECIPE, &spec.canonical())
+            && (python, abi) == (&spec.interpreter.dotted(), &spec.interpreter.abi)
+    }
+}
+
 impl Layer {
     /// What the installer put in, dependencies of dependencies included, by name.
     pub fn distributions(&self) -> Result<Vec<Distribution>, LayerError> {
@@ -52,9 +61,23 @@ impl Layer {
     }
 }
 
-/// Whether `path` holds a finished layer.
-pub(super) fn is_layer(path: &Path) -> bool {
-    read_manifest(path).is_ok_and(|manifest| manifest.recipe == RECIPE)
+/// The layer of that name, if it is there, whole, made for the same things, and only we and root can have made it.
+///
+/// The path can be handed on: nobody else can change what is there or put something else in its place.
+pub(super) fn find(
+    store: &TrustedDirectory,
+    key: &str,
+    spec: &LayerSpec,
+) -> Result<Option<PathBuf>, Distrust> {
+    let tree = match store.tree(key) {
+        Ok(tree) => tree,
+        // Not there, or not a directory: a link is none.
+        Err(Distrust::Io { .. }) => return Ok(None),
+        Err(distrust) => return Err(distrust),
+    };
+    let manifest =
+        tree.file(MANIFEST).ok().and_then(|file| serde_json::from_reader::<_, Manifest>(file).ok());
+    Ok(manifest.is_some_and(|manifest| manifest.is_of(spec)).then(|| tree.path().to_owned()))
 }
 
 /// Describes what was installed in `path`.

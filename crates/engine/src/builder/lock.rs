@@ -6,7 +6,10 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// Held until dropped.
 #[derive(Debug)]
@@ -27,7 +30,14 @@ impl Lock {
 
     /// Takes the lock if it is free; otherwise gives back the file to wait on.
     pub(super) fn try_take(path: &Path) -> io::Result<Result<Self, File>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let no_link = OFlags::NOFOLLOW.bits().cast_signed();
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o644)
+            .custom_flags(no_link)
+            .open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Ok(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(Err(file)),

@@ -5,7 +5,9 @@
 //! installer, so async callers wrap it in `spawn_blocking`.
 //!
 //! ```text
-//!  LayerSpec ──key──► <root>/<key> there? ──yes──► Layer { cached: true }
+//!  <root> looked at: could others change it?       yes: refused
+//!                         │ no
+//!  LayerSpec ──key──► <root>/<key> there? ──yes──► looked at too, all of it ──► Layer { cached: true }
 //!                         │ no
 //!                     flock <root>/<key>.lock        another is at it: Progress::Waiting, then look again
 //!                         │
@@ -17,6 +19,10 @@
 //!
 //! So a crash leaves at most a `.tmp-` directory, which nobody takes for a layer and the next install sweeps away: its
 //! lock is free, hence its maker is gone.
+//!
+//! A layer's code runs in every cell that has it, so nothing is used that another user could have put there or can change: the whole way to it and every
+//! file in it must belong to us or to root and be writable by nobody else (`engine::trust`). The path that is handed out stays true: nobody else can
+//! make it lead elsewhere.
 //!
 //! The installer runs on the host with the host's environment, where indexes and proxies are configured. It must never
 //! run code a requirement brings along: only wheels are accepted unless `allow_source_builds` is set, and a requirement
@@ -37,6 +43,8 @@ mod stage;
 mod store;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;
 
 pub use error::LayerError;
 pub use hint::Hint;

@@ -1,7 +1,8 @@
 //! The scratch directory a layer is made in, and the sweeping of those whose maker died.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -18,7 +19,8 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(root: &Path, key: &str) -> io::Result<Self> {
         let directory = root.join(format!("{PREFIX}{key}-{}", process::id()));
-        fs::create_dir(&directory)?;
+        // Nobody else looks in: it is not a layer yet.
+        DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(Self { directory })
     }
 

@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use super::error::LayerError;
 use super::installer::{Environment, Installer};
-use super::layer::{Layer, is_layer, write_manifest};
+use super::layer::{self, Layer, write_manifest};
 use super::lock::Lock;
 use super::permissions::open_to_all;
 use super::progress::Progress;
 use super::run::run;
 use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
+use crate::trust::TrustedDirectory;
 
 /// Layers by key under one root. Cheap to make; any number of stores, in any number of processes, may share a root.
 #[derive(Clone)]
@@ -43,30 +44,47 @@ impl LayerStore {
     pub fn ensure(&self, spec: &LayerSpec, progress: &mut dyn FnMut(Progress)) -> Result<Layer, LayerError> {
         spec.check()?;
         let key = spec.key();
-        let path = self.root.join(&key);
-        if is_layer(&path) {
+        let store = self.open()?;
+        let find = || layer::find(&store, &key, spec).map_err(LayerError::distrust);
+        if let Some(path) = find()? {
             return Ok(Layer { path, key, cached: true });
         }
-        fs::create_dir_all(&self.root).map_err(LayerError::store("create", &self.root))?;
-        let lock = lock_path(&self.root, &key);
+        let lock = lock_path(store.path(), &key);
         let _lock =
             Lock::take(&lock, || progress(Progress::Waiting)).map_err(LayerError::store("lock", &lock))?;
-        if is_layer(&path) {
+        if let Some(path) = find()? {
             return Ok(Layer { path, key, cached: true });
         }
-        sweep(&self.root, &key).map_err(LayerError::store("sweep", &self.root))?;
-        self.install(spec, &key, progress)?;
-        Ok(Layer { path, key, cached: false })
+        sweep(store.path(), &key).map_err(LayerError::store("sweep", store.path()))?;
+        self.install(&store, spec, &key, progress)?;
+        // Looked at like one that was there: what a file system made of owners and permissions is seen now.
+        let path = store.path().join(&key);
+        match find()? {
+            Some(path) => Ok(Layer { path, key, cached: false }),
+            None => {
+                Err(LayerError::store("find the layer just made in", &path)(io::ErrorKind::NotFound.into()))
+            }
+        }
+    }
+
+    /// Makes the directory, unless it is there, and looks at whether others could change what is kept in it.
+    pub fn check(&self) -> Result<(), LayerError> {
+        self.open().map(drop)
+    }
+
+    fn open(&self) -> Result<TrustedDirectory, LayerError> {
+        TrustedDirectory::make(&self.root).map_err(LayerError::distrust)
     }
 
     fn install(
         &self,
+        store: &TrustedDirectory,
         spec: &LayerSpec,
         key: &str,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LayerError> {
-        let stage =
-            Stage::new(&self.root, key).map_err(LayerError::store("create a directory in", &self.root))?;
+        let root = store.path();
+        let stage = Stage::new(root, key).map_err(LayerError::store("create a directory in", root))?;
         let layer = stage.layer();
         let requirements = spec.canonical();
         let file = stage.requirements();
@@ -96,21 +114,21 @@ impl LayerStore {
         let _ = fs::remove_file(layer.join(".lock"));
         write_manifest(&layer, spec, &installer).map_err(LayerError::store("describe", &layer))?;
         open_to_all(&layer).map_err(LayerError::store("open", &layer))?;
-        self.place(&stage, &self.root.join(key)).map_err(LayerError::store("place", &layer))?;
+        place(root, &stage, &root.join(key)).map_err(LayerError::store("place", &layer))?;
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(key, %installer, seconds, "made a layer");
         progress(Progress::Done { seconds });
         Ok(())
     }
+}
 
-    /// Everything must be on the disk before the name is: a layer that survives a power cut is whole.
-    fn place(&self, stage: &Stage, path: &Path) -> io::Result<()> {
-        flush(&self.root)?;
-        if path.symlink_metadata().is_ok() {
-            fs::rename(path, stage.discarded())?;
-        }
-        fs::rename(stage.layer(), path)
+/// Everything must be on the disk before the name is: a layer that survives a power cut is whole.
+fn place(root: &Path, stage: &Stage, path: &Path) -> io::Result<()> {
+    flush(root)?;
+    if path.symlink_metadata().is_ok() {
+        fs::rename(path, stage.discarded())?;
     }
+    fs::rename(stage.layer(), path)
 }
 
 #[cfg(target_os = "linux")]

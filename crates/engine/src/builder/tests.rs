@@ -39,14 +39,14 @@ with tarfile.open(f'{directory}/{name}-{version}.tar.gz', 'w:gz') as archive:
 "#;
 
 /// An interpreter with pip, and a shelf of wheels.
-struct Bench {
-    dir: TempDir,
+pub(super) struct Bench {
+    pub(super) dir: TempDir,
     interpreter: Interpreter,
 }
 
 impl Bench {
     /// `None`, with a word why, on a machine where no Python has pip.
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         static WITH_PIP: OnceLock<Option<Interpreter>> = OnceLock::new();
         let Some(interpreter) = WITH_PIP.get_or_init(python_with_pip) else {
             println!("skipped: no python with pip on this machine");
@@ -64,7 +64,7 @@ impl Bench {
         self.dir.path().join("shelf")
     }
 
-    fn root(&self) -> PathBuf {
+    pub(super) fn root(&self) -> PathBuf {
         self.dir.path().join("layers")
     }
 
@@ -79,14 +79,19 @@ impl Bench {
     }
 
     /// A store that installs from the shelf alone, with pip.
-    fn store(&self) -> LayerStore {
+    pub(super) fn store(&self) -> LayerStore {
+        self.store_in(self.root())
+    }
+
+    /// The same in another place.
+    pub(super) fn store_in(&self, root: PathBuf) -> LayerStore {
         let shelf = self.shelf().into_os_string();
         let variables =
             [("PIP_NO_INDEX", "1".into()), ("PIP_FIND_LINKS", shelf), ("PATH", "/nowhere".into())];
-        LayerStore::new(self.root()).with_env(variables)
+        LayerStore::new(root).with_env(variables)
     }
 
-    fn spec(&self, requirements: &[&str]) -> LayerSpec {
+    pub(super) fn spec(&self, requirements: &[&str]) -> LayerSpec {
         LayerSpec {
             requirements: requirements.iter().map(|&requirement| requirement.into()).collect(),
             interpreter: self.interpreter.clone(),
@@ -95,7 +100,7 @@ impl Bench {
     }
 
     /// What is in the store besides lock files.
-    fn contents(&self) -> Vec<String> {
+    pub(super) fn contents(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.root()) else {
             return Vec::new();
         };
@@ -103,7 +108,7 @@ impl Bench {
         names.filter(|name| !name.ends_with(".lock")).collect()
     }
 
-    fn import(&self, layer: &Layer, expression: &str) -> String {
+    pub(super) fn import(&self, layer: &Layer, expression: &str) -> String {
         let code = format!(
             "import sys; sys.path.insert(0, sys.argv[1]); import parcel, cordage; print({expression})"
         );
@@ -126,7 +131,7 @@ fn python_with_pip() -> Option<Interpreter> {
     })
 }
 
-fn quiet() -> impl FnMut(Progress) {
+pub(super) fn quiet() -> impl FnMut(Progress) {
     |_| {}
 }
 

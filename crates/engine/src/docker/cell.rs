@@ -15,7 +15,7 @@ use super::daemon::Daemon;
 use super::message::{self, Counted, Message, Messages, Ready};
 use super::remover::Remover;
 use super::sidecar::WayOut;
-use crate::engine::{Autopsy, BoxFuture, Cell, CellUsage, End, Output};
+use crate::engine::{Autopsy, BoxFuture, Cell, CellUsage, End, Leftovers, Output};
 
 /// How long a reset may take before the container is in doubt. The supervisor gives up before that.
 const RESET_WITHIN: Duration = Duration::from_secs(15);
@@ -143,22 +143,30 @@ impl DockerCell {
 
     /// What the next message comes to; `None` for one that says nothing to anybody but us.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Output>> {
-        let message = match ready!(self.poll_message(cx)) {
-            Ok(message) => message,
+        Poll::Ready(match ready!(self.poll_message(cx)) {
+            Ok(message) => self.understand(message),
             Err(deaf) => {
-                if !matches!(deaf, Deaf::Ended) {
-                    tracing::warn!(container = %self.container, %deaf, "a container is given up");
-                }
-                self.state = State::Lost;
-                return Poll::Ready(Some(Output::Closed));
+                self.give_up(&deaf);
+                Some(Output::Closed)
             }
-        };
-        Poll::Ready(match message {
+        })
+    }
+
+    fn give_up(&mut self, deaf: &Deaf) {
+        if !matches!(deaf, Deaf::Ended) {
+            tracing::warn!(container = %self.container, %deaf, "a container is given up");
+        }
+        self.state = State::Lost;
+    }
+
+    fn understand(&mut self, message: Message) -> Option<Output> {
+        match message {
             Message::Output { burst, counted } => {
                 self.note(counted);
                 Some(Output::Burst(burst))
             }
-            Message::Usage(counted) => {
+            // An answer that came after its question was given up is no news either.
+            Message::Usage(counted) | Message::Settled(counted) => {
                 self.note(counted);
                 None
             }
@@ -181,7 +189,7 @@ impl DockerCell {
                 self.state = State::Lost;
                 Some(Output::Closed)
             }
-        })
+        }
     }
 
     /// What the supervisor must be told first: whom to bring its listener to, when the proxy is another one than it was.
@@ -194,6 +202,25 @@ impl DockerCell {
                 // Nobody is let out, which the script will see.
                 tracing::warn!(container = %self.container, %error, "a container has no way out");
                 String::new()
+            }
+        }
+    }
+
+    /// Has the supervisor hand over what its guest has said by now.
+    async fn settle(&mut self, said: &mut Leftovers) {
+        if self.saying.say(message::SETTLE).await.is_err() {
+            // Whatever ended it is told by who listens next.
+            return;
+        }
+        while self.state == State::Alive && !said.is_plenty() {
+            match self.message().await {
+                Ok(Message::Settled(counted)) => return self.note(counted),
+                Ok(message) => {
+                    if let Some(Output::Burst(burst)) = self.understand(message) {
+                        said.add(&burst);
+                    }
+                }
+                Err(deaf) => self.give_up(&deaf),
             }
         }
     }
@@ -221,7 +248,7 @@ impl DockerCell {
         if state.and_then(|state| state.oom_killed) == Some(true)
             && self.now.oom_kills == self.before.oom_kills
         {
-            self.now.oom_kills += 1;
+            self.now.oom_kills = Some(self.now.oom_kills.unwrap_or(0) + 1);
         }
     }
 }
@@ -252,6 +279,19 @@ impl Cell for DockerCell {
         }
     }
 
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        Box::pin(async move {
+            let mut said = Leftovers::default();
+            if self.state == State::Alive
+                && tokio::time::timeout(ASKED_WITHIN, self.settle(&mut said)).await.is_err()
+            {
+                tracing::warn!(container = %self.container, "a container does not answer and is given up");
+                self.state = State::Lost;
+            }
+            said
+        })
+    }
+
     fn usage(&self) -> CellUsage {
         let (before, now) = (&self.before, &self.now);
         let peak = now.peak_memory_bytes.filter(|peak| {
@@ -262,8 +302,7 @@ impl Cell for DockerCell {
             // The supervisor counts anew for each use, from its first request on.
             cpu_micros: now.cpu_micros,
             peak_memory_bytes: peak.map(|peak| peak.saturating_sub(SUPERVISOR_BYTES.unsigned_abs())),
-            oom_kills: now.oom_kills.saturating_sub(before.oom_kills),
-            forks_refused: now.forks_refused.saturating_sub(before.forks_refused),
+            ..now.since(*before)
         }
     }
 

@@ -8,7 +8,7 @@ use belljar_jail::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
-use crate::guest::{HARNESS, PREPARE, SUPERVISOR};
+use crate::guest::{self, HARNESS, PREPARE, SUPERVISOR};
 
 /// Which interpreter, when a config does not say.
 const PYTHON: &str = "3.11";
@@ -37,11 +37,8 @@ impl ImagePlan {
     /// the installer alone: they are in no layer of the image, and not in its name.
     pub(super) fn new(blueprint: &Blueprint, base_id: &str, installer: &InstallerFiles) -> Self {
         let config = &blueprint.config;
-        let settings = serde_json::json!({
-            "preload": config.preload,
-            "dependencies": config.dependencies,
-            "python": config.python_version.map(|version| version.to_string()),
-        });
+        let mut settings = guest::template_settings(blueprint);
+        settings["python"] = config.python_version.map(|version| version.to_string()).into();
         let mut files = vec![
             ("belljar/harness.py".to_owned(), HARNESS.into()),
             ("belljar/prepare.py".to_owned(), PREPARE.into()),

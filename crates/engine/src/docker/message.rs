@@ -30,6 +30,8 @@ pub(super) enum Message {
         status: i32,
         counted: Counted,
     },
+    /// Everything that was said before the question is told.
+    Settled(Counted),
     ResetDone(Counted),
     ResetFailed {
         reason: String,
@@ -96,6 +98,9 @@ enum Line {
         usage: Usage,
         scratch_is_full: Option<bool>,
     },
+    Settled {
+        usage: Usage,
+    },
     ResetDone {
         usage: Usage,
     },
@@ -109,8 +114,8 @@ enum Line {
 pub(super) struct Usage {
     cpu_micros: Option<u64>,
     peak_memory_bytes: Option<u64>,
-    oom_kills: u64,
-    forks_refused: u64,
+    oom_kills: Option<u64>,
+    forks_refused: Option<u64>,
 }
 
 impl From<Usage> for CellUsage {
@@ -186,6 +191,7 @@ impl Messages {
             Line::Ended { status, usage, scratch_is_full } => {
                 Message::Ended { status, counted: counted(Some(usage), scratch_is_full) }
             }
+            Line::Settled { usage } => Message::Settled(counted(Some(usage), None)),
             Line::ResetDone { usage } => Message::ResetDone(counted(Some(usage), None)),
             Line::ResetFailed { reason } => Message::ResetFailed { reason },
         }))
@@ -209,6 +215,9 @@ pub(super) fn way_out(token: &str, authority: Option<&str>) -> String {
 pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
     serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/{token}") })
 }
+
+/// Asks for what the guest has said by now.
+pub(super) const SETTLE: &[u8] = b"{\"type\":\"settle\"}\n";
 
 /// Asks for a guest as good as new.
 pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";

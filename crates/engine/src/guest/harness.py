@@ -104,6 +104,8 @@ class Counted(io.FileIO):
     def write(self, data):
         count = super().write(data)
         self.written += count or 0
+        if _has_strays:
+            _note_speaker()
         return count
 
 
@@ -158,6 +160,8 @@ def _current():
     execution = _execution
     if execution is None:
         raise RuntimeError("no script is running, so there is nobody to emit to")
+    if _has_strays:
+        _note_speaker()
     return execution
 
 
@@ -214,6 +218,56 @@ class Channel:
 # Values that are not JSON
 
 
+class Rules:
+    """What the host forwards: JSON that every reader can read. It repairs the rest; here the script still learns why."""
+
+    deepest = longest_integer = 0
+    seconds_after_result = 0.0
+
+    def why_not(self, payload):
+        """What some readers could not read of a value's JSON; None for nearly all."""
+        if not self._is_deep(payload) and not self._is_long(payload):
+            return None
+        # Perhaps in its strings only. Without escaped quotes each quote begins or ends one.
+        outside = b" ".join(payload.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+        if self._is_deep(outside):
+            return f"is nested deeper than {self.deepest} levels, which many readers of JSON refuse; flatten it"
+        if self._is_long(outside):
+            return f"holds an integer of more than {self.longest_integer} digits, which many readers of JSON refuse; use str(…)"
+        return None
+
+    def _is_deep(self, json):
+        if not self._has_many(json, b"[") and not self._has_many(json, b"{"):
+            return False
+        brackets = json.translate(_BRACKETS_ALIKE, _NO_BRACKETS)
+        for _ in range(self.deepest):
+            if not brackets:
+                return False
+            brackets = brackets.replace(b"[]", b"")
+        return bool(brackets)
+
+    def _has_many(self, json, bracket):
+        # Not `count`, which looks at every byte of a long text: this jumps.
+        at = -1
+        for _ in range(self.deepest // 2):
+            at = json.find(bracket, at + 1)
+            if at < 0:
+                return False
+        return True
+
+    def _is_long(self, json):
+        # So many digits in a row are several in a row of every fiftieth byte, too.
+        if b"0" * ((self.longest_integer + 1) // 50) not in json[::50].translate(_DIGITS_ALIKE):
+            return False
+        return b"0" * (self.longest_integer + 1) in json.translate(_DIGITS_ALIKE)
+
+
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
+_BRACKETS_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_rules = Rules()
+
+
 def _to_json(value, where, most):
     """`value` as JSON in UTF-8, or an exception that says which part of it cannot be, or how much too long it is."""
     try:
@@ -225,7 +279,7 @@ def _to_json(value, where, most):
             f"{where}: the text holds a lone surrogate ({error.object[error.start]!a}), which is not valid Unicode"
         ) from None
     except RecursionError:
-        raise ValueError(f"{where}: the value is nested too deeply for JSON") from None
+        raise ValueError(f"{where} is nested deeper than {_rules.deepest} levels, which many readers of JSON refuse; flatten it") from None
     except (TypeError, ValueError) as error:
         found = _offender(value, where, set(), 0)
         raise type(error)(found or f"{where}: {error}") from None
@@ -234,11 +288,18 @@ def _to_json(value, where, most):
             f"{where} is {len(payload):,} bytes as JSON, and all output together may be {most:,}; "
             "emit less, or raise max_output_bytes"
         )
+    # What is shorter can be neither deep nor a long number.
+    if len(payload) > 120:
+        fault = _rules.why_not(payload)
+        if fault:
+            raise ValueError(f"{where} {fault}")
     return payload
 
 
 def _offender(value, path, seen, depth):
     """Names the first part of `value` that JSON cannot hold."""
+    if isinstance(value, int) and value.bit_length() > 4 * _rules.longest_integer:
+        return f"{path} is an integer of more than {_rules.longest_integer} digits, which many readers of JSON refuse; use str(…)"
     if value is None or isinstance(value, (bool, int, str)):
         return None
     if isinstance(value, float):
@@ -296,9 +357,12 @@ class ScriptTimeout(BaseException):
 class Execution:
     """One script on its way: what it emits, and under which seal."""
 
+    # Of a step of a session: rings soon after its result.
+    alarm = None
+
     def __init__(self, channel, request):
         self._channel = channel
-        self._owner = os.getpid()
+        self.owner = os.getpid()
         self._stamp = b'"execution_id":%s,"seal":%s' % (_text(request["execution_id"]), _text(request["seal"]))
         self._most = request["max_output_bytes"]
         self._stdout_before, self._stderr_before = _stdout_count.written, _stderr_count.written
@@ -306,7 +370,7 @@ class Execution:
         self.has_result = False
 
     def _send(self, kind, fields=b""):
-        if os.getpid() != self._owner:
+        if os.getpid() != self.owner:
             raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
         # What was printed before this frame shall reach the host before it.
         _flush()
@@ -320,6 +384,8 @@ class Execution:
             first, self.has_result = not self.has_result, True
         if first:
             self._send(b"final_result", b',"data":' + payload)
+            if self.alarm is not None:
+                self.alarm.hasten(_rules.seconds_after_result)
         else:
             self.log("emit_result was called again; the first result stands", "warning")
 
@@ -365,10 +431,65 @@ class Alarm:
         self._armed = True
         _signal.setitimer(_signal.ITIMER_REAL, self._seconds)
 
+    def hasten(self, seconds):
+        """Rings after so long, if it would have rung later."""
+        if self._armed:
+            left, _ = _signal.setitimer(_signal.ITIMER_REAL, seconds)
+            if 0 < left < seconds:
+                _signal.setitimer(_signal.ITIMER_REAL, left)
+
     def __exit__(self, *_):
         # Disarmed first: a signal already on its way then finds nothing to do.
         self._armed = False
         _signal.setitimer(_signal.ITIMER_REAL, 0)
+
+
+class Strays:
+    """Threads and processes that outlive the step of a session that started them.
+
+    They may: a server, a pool of workers. But nobody can tell their words from those of the step during which they speak, so that step says
+    in a log line that they are there.
+    """
+
+    def __init__(self):
+        self._steps = 0
+        # By the kernel's numbers, which are not given away again soon.
+        self._threads = set()
+        self.a_thread_spoke = False
+
+    def begin_step(self, execution):
+        self._steps += 1
+        self.a_thread_spoke = False
+        if self._steps > 1 and _has_children():
+            execution.log("a process of an earlier step is still there; what it prints counts as this step's", "info")
+
+    def end_step(self, execution):
+        global _has_strays
+        if self.a_thread_spoke:
+            execution.log("a thread of an earlier step has printed or emitted; that counts as this step's", "warning")
+        if _thread._count():
+            self._threads.update(int(number) for number in os.listdir("/proc/self/task"))
+            self._threads.difference_update(_tool_threads, (_main_thread.native_id,))
+            _has_strays = bool(self._threads)
+
+    def note_speaker(self):
+        if not self.a_thread_spoke and _thread.get_native_id() in self._threads:
+            self.a_thread_spoke = True
+
+
+_strays = Strays()
+_note_speaker = _strays.note_speaker
+# Asked on the way of every run, so it is no more than a flag.
+_has_strays = False
+_tool_threads = set()
+
+
+def _has_children():
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 class Scripts:
@@ -397,7 +518,11 @@ class Scripts:
                 # A child that the script forked has come to the script's end. It is not the harness.
                 _flush()
                 os._exit(0)
+            if execution.alarm is not None:
+                _strays.end_step(execution)
             execution.done()
+            # From here on nobody speaks for this execution, whatever of it runs on.
+            _execution = None
 
     def _run(self, execution, request):
         owner, interactive = os.getpid(), request.get("mode") == "interactive"
@@ -406,9 +531,14 @@ class Scripts:
         # mtime None keeps linecache from looking for a file of that name.
         linecache.cache[name] = (len(script), None, script.splitlines(True), name)
         module = self._module(interactive)
+        alarm = Alarm(timeout)
+        if interactive:
+            # In a session others wait for the end of this step. A script by itself is killed.
+            execution.alarm = alarm
+            _strays.begin_step(execution)
         try:
             try:
-                with Alarm(timeout):
+                with alarm:
                     run_code(script, name, module.__dict__, echo=interactive)
                     if not interactive and _thread._count():
                         _join_threads()
@@ -418,7 +548,7 @@ class Scripts:
                 raise
         except ScriptTimeout as error:
             if execution.has_result:
-                execution.log(f"the script was still running {timeout:g}s after it began", "warning")
+                execution.log("the script went on after emit_result and was interrupted", "warning")
             else:
                 execution.error(f"Script timed out after {timeout:g}s", _trace(error), timed_out=True)
         except SystemExit as error:
@@ -558,7 +688,10 @@ class Template:
         # Started on first use, in the cell: a zygote with a second thread could not be cloned safely.
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True).start()
+            thread = threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True)
+            thread.start()
+            # It works for every step, whichever came first.
+            _tool_threads.add(thread.native_id)
         return self._loop
 
     def preload(self, modules, dependencies):
@@ -741,6 +874,7 @@ def prepare(settings):
         site.addsitedir(LAYER_DIRECTORY)
     sys.stdout = sys.__stdout__ = _stdout
     sys.stderr = sys.__stderr__ = _stderr
+    _rules.__dict__.update(settings["rules"])
     template = Template()
     if template.has_anything_to_load(settings):
         with Generators() as generators:

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
-use belljar_core::NetworkPolicy;
 use belljar_core::layout::{LAYER, WORKSPACE};
+use belljar_core::wire::OUTCOME_GRACE;
+use belljar_core::{NetworkPolicy, json};
 
 use crate::engine::Blueprint;
 
@@ -35,6 +36,20 @@ pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
 /// The variables by which programs are told of that bundle.
 pub(crate) const TRUST_VARIABLES: [&str; 5] =
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"];
+
+/// What the harness is told once, when it makes ready what all cells share.
+pub(crate) fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
+    serde_json::json!({
+        "preload": blueprint.config.preload,
+        "dependencies": blueprint.config.dependencies,
+        // The host's rules. The harness refuses by the same ones, where the script can still see why.
+        "rules": {
+            "deepest": json::DEEPEST,
+            "longest_integer": json::LONGEST_INTEGER,
+            "seconds_after_result": OUTCOME_GRACE.as_secs_f64(),
+        },
+    })
+}
 
 /// The authorities this machine believes, as text.
 pub(crate) fn host_bundle() -> Option<String> {

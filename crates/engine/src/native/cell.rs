@@ -20,7 +20,7 @@ use super::template::NativeTemplate;
 use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, SOCKETS_WERE_MADE};
-use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Output};
+use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Leftovers, Output};
 use crate::reaper::{self, Remains};
 
 /// One side's ends of what a cell is connected by, besides its channel.
@@ -215,6 +215,11 @@ impl Cell for NativeCell {
         parts.poll_output(cx)
     }
 
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        let parts = self.parts.as_mut().expect("only a dropped cell has no parts");
+        Box::pin(std::future::ready(parts.take_leftovers()))
+    }
+
     fn usage(&self) -> CellUsage {
         let counted = self.parts.as_ref().map(|parts| parts.share.cgroup.usage()).unwrap_or_default();
         CellUsage {
@@ -314,6 +319,34 @@ impl Parts {
         Poll::Ready(Output::Burst(burst.into()))
     }
 
+    /// Reads what is there and waits for nothing.
+    fn take_leftovers(&mut self) -> Leftovers {
+        let mut leftovers = Leftovers::default();
+        loop {
+            let mut burst = Gathered::default();
+            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
+                self.channel_open = false;
+            }
+            self.read_printed(&mut burst);
+            if burst.is_empty() {
+                return leftovers;
+            }
+            leftovers.add(&burst.into());
+            if leftovers.is_plenty() {
+                return leftovers;
+            }
+        }
+    }
+
+    fn read_printed(&mut self, burst: &mut Gathered) {
+        for (pipe, gathered) in [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
+        {
+            if pipe.as_ref().is_some_and(|open| gathered.take(read_now(open))) {
+                *pipe = None;
+            }
+        }
+    }
+
     /// Reads on until prints and frames fit together: every frame written before the last print seen, and every print before the last
     /// frame seen. The reactor's word is not enough for that, hence plain reads.
     fn complete(&mut self, burst: &mut Gathered) {
@@ -321,13 +354,7 @@ impl Parts {
         const ROUNDS: usize = 8;
         for _ in 0..ROUNDS {
             let printed = burst.printed();
-            for (pipe, gathered) in
-                [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
-            {
-                if pipe.as_ref().is_some_and(|open| gathered.take(read_now(open))) {
-                    *pipe = None;
-                }
-            }
+            self.read_printed(burst);
             if burst.printed() == printed && printed == 0 {
                 return;
             }

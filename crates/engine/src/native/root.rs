@@ -67,7 +67,7 @@ pub(super) fn lay_out(
         entries.push(file(&format!("{}/{}", layout::TOOLS, tool.file_name), &tool.source));
     }
     entries.push(file(HARNESS_PATH, HARNESS));
-    entries.push(file("/run/belljar/template.json", &template_settings(blueprint)));
+    entries.push(file("/run/belljar/template.json", &guest::template_settings(blueprint).to_string()));
     Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings })
 }
 
@@ -214,14 +214,6 @@ fn environment(blueprint: &Blueprint, library_path: Option<String>) -> Vec<(Stri
         env.entry("LD_LIBRARY_PATH".to_owned()).or_insert(path);
     }
     env.into_iter().collect()
-}
-
-fn template_settings(blueprint: &Blueprint) -> String {
-    serde_json::json!({
-        "preload": blueprint.config.preload,
-        "dependencies": blueprint.config.dependencies,
-    })
-    .to_string()
 }
 
 fn bind(source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> RootEntry {

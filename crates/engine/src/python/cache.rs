@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::interpreter::Interpreter;
+use crate::trust::TrustedDirectory;
 
 const FILE: &str = "pythons.json";
 /// Raised when what is kept changes its meaning; other formats are ignored.
@@ -51,9 +52,16 @@ struct Stamp {
 
 impl Cache {
     pub(super) fn open(directory: Option<&Path>) -> Self {
-        let file = directory.map(|directory| directory.join(FILE));
-        let kept = file.as_deref().map(read).unwrap_or_default();
-        Self { file, kept, changed: false }
+        let directory = directory.and_then(|directory| match TrustedDirectory::make(directory) {
+            Ok(directory) => Some(directory),
+            // What others could have written is not read, and nothing is kept where they can change it.
+            Err(distrust) => {
+                tracing::debug!(directory = %directory.display(), %distrust, "no interpreters are remembered there");
+                None
+            }
+        });
+        let kept = directory.as_ref().map(read).unwrap_or_default();
+        Self { file: directory.map(|directory| directory.path().join(FILE)), kept, changed: false }
     }
 
     pub(super) fn get(&self, candidate: &Path) -> Option<&Interpreter> {
@@ -97,15 +105,16 @@ impl Stamp {
     }
 }
 
-fn read(file: &Path) -> Kept {
-    let bytes = match fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            tracing::debug!(file = %file.display(), %error, "no interpreters remembered");
+fn read(directory: &TrustedDirectory) -> Kept {
+    let file = directory.path().join(FILE);
+    let opened = match directory.file(FILE) {
+        Ok(opened) => opened,
+        Err(distrust) => {
+            tracing::debug!(file = %file.display(), %distrust, "no interpreters remembered");
             return Kept::default();
         }
     };
-    match serde_json::from_slice::<Kept>(&bytes) {
+    match serde_json::from_reader::<_, Kept>(io::BufReader::new(opened)) {
         Ok(kept) if kept.format == FORMAT => kept,
         Ok(kept) => {
             tracing::debug!(file = %file.display(), format = kept.format, "interpreters remembered in another format");
@@ -120,9 +129,6 @@ fn read(file: &Path) -> Kept {
 
 fn replace(file: &Path, kept: &Kept) -> io::Result<()> {
     static SAVES: AtomicU64 = AtomicU64::new(0);
-    if let Some(directory) = file.parent() {
-        fs::create_dir_all(directory)?;
-    }
     let unique = SAVES.fetch_add(1, Ordering::Relaxed);
     let draft = file.with_extension(format!("{}-{unique}.tmp", process::id()));
     let bytes = serde_json::to_vec_pretty(kept)?;

@@ -16,9 +16,9 @@ pub struct CgroupUsage {
     /// The largest charge.
     pub peak_memory_bytes: Option<u64>,
     /// Processes killed for memory.
-    pub oom_kills: u64,
+    pub oom_kills: Option<u64>,
     /// Forks refused at the limit.
-    pub forks_refused: u64,
+    pub forks_refused: Option<u64>,
 }
 
 /// A number that the kernel counts, in a file kept open: it is read at the end of every run.
@@ -87,8 +87,8 @@ impl CellCgroup {
         CgroupUsage {
             cpu_micros: read(&self.cpu),
             peak_memory_bytes: read(&self.peak),
-            oom_kills: read(&self.oom).unwrap_or(0),
-            forks_refused: read(&self.forks).unwrap_or(0),
+            oom_kills: read(&self.oom),
+            forks_refused: read(&self.forks),
         }
     }
 

@@ -67,3 +67,22 @@ async fn every_descriptor() {
         assert!(result.error.unwrap().contains("Too many open files"));
     }
 }
+
+#[tokio::test]
+async fn forks_that_are_refused_and_a_script_that_does_not_say_so() {
+    let script = "made = []\ntry:\n    for _ in range(40):\n        made.append(os.fork())\n        if made[-1] == 0: time.sleep(600)\nexcept OSError: pass\n\
+                  emit_result('all went well')";
+    let Some(result) = Attack::new().needs(COUNTED).run(script).await else { return };
+    assert_eq!(data(&result), r#""all went well""#);
+    assert!(result.usage.forks_refused > Some(0), "{result:#?}");
+    let told = "the kernel refused to make";
+    assert!(result.warnings[0].contains(told) && result.warnings[0].contains("24 at a time"), "{result:#?}");
+}
+
+#[tokio::test]
+async fn an_honest_run_has_nothing_to_be_warned_of() {
+    let script = "import subprocess\nemit_result(subprocess.run(['true']).returncode)";
+    let Some(result) = Attack::new().needs(COUNTED).run(script).await else { return };
+    assert_eq!((result.usage.oom_kills, result.usage.forks_refused), (Some(0), Some(0)));
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+}

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use belljar_runtime::{Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict};
+use belljar_runtime::{
+    Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict, is_printable, json_line,
+};
 
 use crate::engine::engine;
 use crate::support::{config, data, eventually, processes_below, run, runtime, sandbox_with};
@@ -28,12 +30,14 @@ const NUMBER: &str = "emit_result(os.getpid())";
 /// # attack: its_name
 /// # expect: ok "data" | exception | no_result | exited 0 | signaled 9 | timeout_wall | output
 /// # seconds: 1          the time limit, when it is not the default
+/// # warns: words        what the host itself must say about it
 /// ```
 struct Attack {
     name: &'static str,
     verdict: Verdict,
     data: Option<&'static str>,
     seconds: Option<u64>,
+    warning: Option<&'static str>,
     body: &'static str,
 }
 
@@ -62,7 +66,7 @@ impl Attack {
         };
         let data = verdict.is_ok().then_some(detail);
         let seconds = header("seconds: ").map(|text| text.parse().unwrap());
-        Self { name, verdict, data, seconds, body }
+        Self { name, verdict, data, seconds, warning: header("warns: "), body }
     }
 
     async fn run(&self, sandbox: &Sandbox) -> Result<(), String> {
@@ -83,7 +87,10 @@ impl Attack {
             let expected = (&self.verdict, self.data);
             return Err(format!("{told:?} instead of {expected:?}: {:?} {:?}", result.error, result.stderr));
         }
-        Ok(())
+        match self.warning.filter(|words| !result.warnings.iter().any(|warning| warning.contains(words))) {
+            Some(words) => Err(format!("nobody is warned of {words:?}: {:?}", result.warnings)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -91,13 +98,25 @@ impl Attack {
 pub(crate) fn check_stream(events: &[Event], result: &ExecutionResult) -> Result<(), String> {
     let count = |name: &str| events.iter().filter(|event| event.kind.name() == name).count();
     for (place, event) in events.iter().enumerate() {
-        let line = serde_json::to_string(event).unwrap();
+        let line = json_line(event).unwrap();
         if event.seq != place as u64 || event.execution_id != result.execution_id {
             return Err(format!("a stray event: {line}"));
         }
-        if line.contains(['\r', '\n']) {
-            return Err(format!("an event of several lines: {line:?}"));
-        }
+        readable(&line)?;
+    }
+    match events.split_last() {
+        Some((Event { kind: EventKind::Ended { result: told }, .. }, _)) if **told == *result => {}
+        last => return Err(format!("the last event is not the host's: {last:?}")),
+    }
+    if count("ended") != 1 {
+        return Err("more than one end".to_owned());
+    }
+    let warned = events.iter().filter_map(|event| match &event.kind {
+        EventKind::Warning { message } => Some(message),
+        _ => None,
+    });
+    if !warned.eq(&result.warnings) {
+        return Err("the warnings and their events differ".to_owned());
     }
     if count("script_done") > 1 || count("final_result") + count("error") > 1 {
         return Err(format!("more than one outcome in {} events", events.len()));
@@ -109,13 +128,21 @@ pub(crate) fn check_stream(events: &[Event], result: &ExecutionResult) -> Result
     if result.success() && result.final_data.as_ref() != settled {
         return Err("the result and its event differ".to_owned());
     }
-    if serde_json::to_string(result).unwrap().contains(['\r', '\n']) {
-        return Err("a result of several lines".to_owned());
-    }
+    readable(&json_line(result).unwrap())?;
     match result.success() == result.error.is_none() {
         true => Ok(()),
         false => Err(format!("{} with the error {:?}", result.verdict, result.error)),
     }
+}
+
+/// Whether a line is JSON to the strictest reader, with a caller's own object around it, and acts on no terminal.
+fn readable(line: &str) -> Result<(), String> {
+    let shown: String = line.chars().take(200).collect();
+    if let Some(bad) = line.chars().find(|c| *c != '\t' && !is_printable(*c)) {
+        return Err(format!("a line with {bad:?} in it: {shown}"));
+    }
+    let read = serde_json::from_str::<serde_json::Value>(&format!("[{line}]"));
+    read.map(drop).map_err(|error| format!("a line that cannot be read ({error}): {shown}"))
 }
 
 /// Runs every attack of a file in one sandbox.

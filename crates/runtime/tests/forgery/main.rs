@@ -16,6 +16,8 @@
 //! | change what was settled: a second result, an error after a result, anything after the end | the first outcome stands |
 //! | speak in another run's stream, or with another id or place in the stream | the seal, the host's own counter |
 //! | put a line of its own into the event stream, by hiding a line break in a value | `Json` holds none |
+//! | give data that makes a reader's parser fail on the whole result, verdict included | `Json` is repaired, and a warning says so |
+//! | be the last to speak in its stream | the host's `ended` |
 //! | send itself what only the host sends: a request, a tool's result | the other end of a socket |
 //! | keep the host waiting, or leave anything behind | the deadline, the pid namespace |
 //!
@@ -38,6 +40,7 @@ mod support;
 mod attack;
 
 mod limits;
+mod readers;
 mod sessions;
 
 /// One test for each file of attacks.
@@ -56,4 +59,6 @@ families! {
     garbage_on_the_channel_is_noise: "garbage.py",
     frames_with_the_true_seal_choose_no_verdict: "frames.py",
     a_harness_that_was_tampered_with_harms_its_own_run_only: "tampering.py",
+    what_a_reader_could_not_read_is_repaired_and_told: "unreadable.py",
+    what_comes_after_an_outcome_is_told: "afterwards.py",
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, RuntimeError, Session, Verdict};
 
 use crate::attack::{PRELUDE, check_stream};
-use crate::support::{HANG, config, data, run, runtime, sandbox_with};
+use crate::support::{HANG, config, data, has, run, runtime, sandbox_with};
 
 async fn step(session: &mut Session, request: impl Into<ExecutionRequest>) -> ExecutionResult {
     let mut events: Vec<Event> = Vec::new();
@@ -132,4 +132,53 @@ async fn a_harness_replaced_in_one_session_is_whole_in_the_next() {
     // … and for no other.
     let mut other = sandbox.session().await.unwrap();
     assert_eq!(text(&step(&mut other, "emit_result('real')").await), Some("\"real\""));
+}
+
+#[tokio::test]
+async fn words_of_a_step_that_ended_early_do_not_reach_the_next_ones_result() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    // It tells its end, and then everything that would be a success of the next step, with every seal it has.
+    let early = format!(
+        "{PRELUDE}\nold = sealed('final_result', data='stale') + sealed('log', message='stale') + sealed('script_done')\n\
+         emit_result(1)\ntime.sleep(600)\nraw(old)"
+    );
+    let first = step(&mut session, early.as_str()).await;
+    assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
+    let second = step(&mut session, "raw(old)\nprint('mine')").await;
+    assert_eq!((&second.verdict, text(&second), second.stdout.as_str()), (&Verdict::Ok, None, "mine\n"));
+    assert!(second.logs.is_empty(), "{second:#?}");
+}
+
+#[tokio::test]
+async fn a_step_cannot_make_the_host_believe_that_it_has_ended_and_be_alive_after_its_time() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    // The harness's own alarm is taken away, and nothing tells the end: the host's clock is left.
+    let stay = format!(
+        "{PRELUDE}\nharness.Alarm.hasten = lambda self, seconds: None\nsignal.setitimer(signal.ITIMER_REAL, 0)\n\
+         emit_result(1)\nwhile True: time.sleep(1)"
+    );
+    let first = step(&mut session, stay.as_str()).await;
+    assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
+    assert!(first.warnings[0].contains("its session is over"), "{first:#?}");
+    assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
+}
+
+#[tokio::test]
+async fn a_kill_for_memory_in_one_step_cannot_be_claimed_by_another() {
+    let Some(runtime) = runtime() else { return };
+    if !has(&runtime, "cgroup_memory") {
+        return;
+    }
+    let mut config = config();
+    config.resource_limits.memory_mb = 64;
+    let sandbox = sandbox_with(&runtime, config).await;
+    let mut session = sandbox.session().await.unwrap();
+    let eaten = "pid = os.fork()\nif pid == 0: held = bytearray(b'x') * (1 << 29)\nos.waitpid(pid, 0)\nNone";
+    assert_eq!(step(&mut session, eaten).await.usage.oom_kills, Some(1));
+    let second = step(&mut session, "os.kill(os.getpid(), 9)").await;
+    assert_eq!(second.verdict, Verdict::Signaled { signal: 9 }, "{second:#?}");
 }

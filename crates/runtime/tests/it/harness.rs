@@ -53,7 +53,7 @@ async fn values_json_cannot_hold_are_named() {
     let cycle = run(&sandbox, "x = []; x.append(x); emit_result(x)").await;
     assert!(cycle.error.unwrap().contains("refers back"));
     let deep = run(&sandbox, "x = []\nfor _ in range(100_000): x = [x]\nemit_result(x)").await;
-    assert!(deep.error.unwrap().contains("nested too deeply"));
+    assert!(deep.error.unwrap().contains("nested deeper than 60 levels"));
 }
 
 #[tokio::test]

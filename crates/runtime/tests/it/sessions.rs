@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use belljar_runtime::{ExecutionRequest, RuntimeError, Verdict};
+use belljar_runtime::{
+    Event, EventKind, ExecutionRequest, ExecutionResult, FileResource, OutputStream, RuntimeError,
+    SandboxConfig, Session, Verdict,
+};
 
-use crate::support::{config, runtime, sandbox_with};
+use crate::support::{HANG, config, eventually, has, runtime, sandbox_with};
 
 #[tokio::test]
 async fn a_session_keeps_its_variables_and_a_second_one_does_not_see_them() {
@@ -81,4 +84,180 @@ async fn a_dropped_step_ends_the_session() {
         _ = seen => {}
     }
     assert!(!session.is_alive());
+}
+
+async fn step(session: &mut Session, script: &str) -> (ExecutionResult, Vec<Event>) {
+    let mut events = Vec::new();
+    let running = session.step_with(script, |event| events.push(event));
+    let result = tokio::time::timeout(HANG, running).await.expect("the step hangs").unwrap();
+    (result, events)
+}
+
+#[tokio::test]
+async fn a_step_that_goes_on_after_its_result_is_interrupted_and_the_next_one_begins_anew() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let (first, _) = step(&mut session, "x = 5\nemit_result(1)\ntime.sleep(600)\nprint('leftover')").await;
+    assert_eq!((&first.verdict, first.stdout.as_str()), (&Verdict::Ok, ""), "{first:#?}");
+    let interrupted = "went on after emit_result and was interrupted";
+    assert!(first.logs.iter().any(|line| line.message.contains(interrupted)), "{first:#?}");
+    let (second, _) = step(&mut session, "print('mine')\nemit_result(x)").await;
+    assert_eq!((second.stdout.as_str(), second.final_data.unwrap().as_str()), ("mine\n", "5"));
+    assert!(second.warnings.is_empty(), "{:?}", second.warnings);
+}
+
+#[tokio::test]
+async fn a_step_that_cannot_be_interrupted_ends_the_session_and_says_so() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    for script in [
+        "emit_result(1)\nwhile True:\n    try:\n        while True: time.sleep(1)\n    except BaseException: pass",
+        "import signal\nemit_result(1)\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass",
+    ] {
+        let mut session = sandbox.session().await.unwrap();
+        let (first, _) = step(&mut session, script).await;
+        assert_eq!((&first.verdict, first.final_data.as_ref().unwrap().as_str()), (&Verdict::Ok, "1"));
+        let said = first.warnings.iter().any(|warning| warning.contains("its session is over"));
+        assert!(said && !session.is_alive(), "{first:#?}");
+        assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
+    }
+}
+
+/// A directory that a guest of either engine can write to, and how it is granted.
+fn shared() -> (tempfile::TempDir, SandboxConfig) {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let grant = FileResource { read_only: false, ..FileResource::new(directory.path(), "/shared") };
+    (directory, SandboxConfig { resources: vec![grant], ..config() })
+}
+
+/// Lets what waits for `/shared/go` go on, and waits until it has made `/shared/gone`.
+async fn let_go(shared: &tempfile::TempDir) {
+    std::fs::write(shared.path().join("go"), "").unwrap();
+    eventually("what was left running has done its part", || shared.path().join("gone").exists()).await;
+    for name in ["go", "gone"] {
+        std::fs::remove_file(shared.path().join(name)).unwrap();
+    }
+}
+
+const LATE_THREAD: &str = r#"
+import threading
+def late():
+    while not os.path.exists("/shared/go"): time.sleep(0.01)
+    print("leftover")
+    open("/shared/gone", "w").close()
+threading.Thread(target=late).start()
+print("mine")
+"#;
+
+const LATE_CHILD: &str = r#"
+import subprocess
+wait = "until test -e /shared/go; do sleep 0.01; done; echo leftover >&2; touch /shared/gone"
+child = subprocess.Popen(["sh", "-c", wait])
+print("mine")
+"#;
+
+#[tokio::test]
+async fn what_is_printed_between_two_steps_is_told_and_in_neither() {
+    let Some(runtime) = runtime() else { return };
+    let (shared, config) = shared();
+    let sandbox = sandbox_with(&runtime, config).await;
+    for (script, stream) in [(LATE_THREAD, OutputStream::Stdout), (LATE_CHILD, OutputStream::Stderr)] {
+        let mut session = sandbox.session().await.unwrap();
+        let (first, _) = step(&mut session, script).await;
+        assert_eq!((first.stdout.as_str(), first.stderr.as_str()), ("mine\n", ""), "{first:#?}");
+        let_go(&shared).await;
+        let (second, events) = step(&mut session, "print('second')").await;
+        assert_eq!((second.stdout.as_str(), second.stderr.as_str()), ("second\n", ""), "{second:#?}");
+        let leftover = EventKind::Leftover { stream, text: "leftover\n".into() };
+        assert_eq!(events.first().map(|event| &event.kind), Some(&leftover), "{events:#?}");
+        let warning = "printed 9 bytes after their step had ended";
+        assert!(second.warnings.iter().any(|told| told.contains(warning)), "{:?}", second.warnings);
+        let (third, _) = step(&mut session, "1").await;
+        assert!(third.warnings.is_empty(), "{third:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_says_when_something_of_an_earlier_one_speaks_during_it() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let thread = "import threading\ngo, gone = threading.Event(), threading.Event()\n\
+                  def late():\n    go.wait()\n    print('late')\n    gone.set()\n\
+                  threading.Thread(target=late).start()";
+    let (first, _) = step(&mut session, thread).await;
+    assert!(first.logs.is_empty(), "{first:#?}");
+    let (second, _) = step(&mut session, "go.set()\ngone.wait()").await;
+    assert!(second.logs[0].message.contains("a thread of an earlier step"), "{second:#?}");
+    let (third, _) =
+        step(&mut session, "import subprocess\nchild = subprocess.Popen(['sleep', '600'])").await;
+    assert!(third.logs.is_empty(), "{third:#?}");
+    let (fourth, _) = step(&mut session, "child.kill()\nchild.wait()\nNone").await;
+    assert!(fourth.logs[0].message.contains("a process of an earlier step"), "{fourth:#?}");
+    assert!(step(&mut session, "1").await.0.logs.is_empty());
+}
+
+const LATE_RESULT: &str = r#"
+import threading
+def late():
+    global refused
+    while not os.path.exists("/shared/go"): time.sleep(0.01)
+    try: emit_result("late")
+    except RuntimeError as error: refused = str(error)
+    open("/shared/gone", "w").close()
+threading.Thread(target=late).start()
+"#;
+
+#[tokio::test]
+async fn nobody_emits_between_two_steps() {
+    let Some(runtime) = runtime() else { return };
+    let (shared, config) = shared();
+    let sandbox = sandbox_with(&runtime, config).await;
+    let mut session = sandbox.session().await.unwrap();
+    step(&mut session, LATE_RESULT).await;
+    let_go(&shared).await;
+    let (second, _) = step(&mut session, "emit_result(refused)").await;
+    assert!(second.final_data.unwrap().as_str().contains("no script is running"));
+}
+
+const LATE_BURNER: &str = r#"
+import threading
+def late():
+    while not os.path.exists("/shared/go"): time.sleep(0.01)
+    until = time.thread_time() + 1.2
+    while time.thread_time() < until: pass
+    open("/shared/gone", "w").close()
+threading.Thread(target=late).start()
+"#;
+
+#[tokio::test]
+async fn what_is_used_between_two_steps_is_charged_to_neither() {
+    let Some(runtime) = runtime() else { return };
+    if !has(&runtime, "cgroup_cpu") {
+        return;
+    }
+    let (shared, mut config) = shared();
+    config.resource_limits.cpu_time_sec = Some(1.0);
+    let sandbox = sandbox_with(&runtime, config).await;
+    let mut session = sandbox.session().await.unwrap();
+    assert_eq!(step(&mut session, LATE_BURNER).await.0.verdict, Verdict::Ok);
+    let_go(&shared).await;
+    // It would be out of processor time at its first look.
+    let (second, _) = step(&mut session, "time.sleep(0.05)\nemit_result(1)").await;
+    assert_eq!(second.verdict, Verdict::Ok, "{second:#?}");
+    assert!(second.usage.cpu_ms.unwrap() < 1000.0, "{second:#?}");
+}
+
+#[tokio::test]
+async fn a_step_with_a_time_limit_that_is_none_costs_no_session() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    session.step("x = 1").await.unwrap();
+    let request = ExecutionRequest::new("emit_result(x)").with_timeout(Duration::ZERO);
+    assert!(matches!(session.step(request).await, Err(RuntimeError::Timeout { .. })));
+    assert_eq!(session.step("emit_result(x)").await.unwrap().final_data.unwrap().as_str(), "1");
 }

@@ -1,8 +1,14 @@
 //! Events arrive as they happen, in order, at the reader's pace.
 
-use belljar_runtime::{EventKind, Verdict};
+use std::pin::Pin;
+use std::time::Duration;
 
-use crate::support::{HANG, config, data, runtime, sandbox_with};
+use belljar_runtime::{
+    Event, EventKind, EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, SandboxConfig,
+    Verdict,
+};
+
+use crate::support::{HANG, config, data, has, runtime, sandbox_with};
 
 #[tokio::test]
 async fn events_arrive_while_the_script_runs() {
@@ -27,7 +33,7 @@ async fn what_was_printed_before_a_frame_comes_before_it() {
         sandbox.run_with("print('a', end='')\nemit_result(1)", |event| events.push(event)).await.unwrap();
     assert_eq!(data(&result), "1");
     let names: Vec<_> = events.iter().map(|event| event.kind.name()).collect();
-    assert_eq!(names, ["stdout", "final_result", "script_done"]);
+    assert_eq!(names, ["stdout", "final_result", "script_done", "ended"]);
 }
 
 #[tokio::test]
@@ -121,4 +127,97 @@ async fn a_result_that_was_given_outlives_being_cancelled() {
     execution.cancel();
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
     assert_eq!(result.verdict, Verdict::Ok);
+}
+
+/// Reads a stream to its end, which must be the host's word and the same as the result.
+async fn to_the_end(mut execution: Execution) -> (Vec<Event>, ExecutionResult) {
+    let mut events = Vec::new();
+    while let Some(event) = tokio::time::timeout(HANG, execution.next()).await.expect("the stream hangs") {
+        events.push(event);
+    }
+    let result = execution.result().await.unwrap();
+    let ends: Vec<_> = events.iter().filter(|event| event.kind.name() == "ended").collect();
+    let Some(Event { kind: EventKind::Ended { result: told }, seq, .. }) = events.last() else {
+        panic!("the last event is not the end: {events:#?}")
+    };
+    assert_eq!((ends.len(), *seq as usize, &**told), (1, events.len() - 1, &result));
+    (events, result)
+}
+
+#[tokio::test]
+async fn every_stream_ends_with_the_hosts_own_word_however_the_run_ended() {
+    let Some(runtime) = runtime() else { return };
+    let limits = ResourceLimits { memory_mb: 64, max_output_bytes: 65_536, ..ResourceLimits::default() };
+    let sandbox = sandbox_with(&runtime, SandboxConfig { resource_limits: limits, ..config() }).await;
+    let deaf = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass";
+    let mut endings = vec![
+        ("emit_result(1)", Verdict::Ok),
+        ("emit_result(1)\nwhile True: pass", Verdict::Ok),
+        ("1 / 0", Verdict::Exception),
+        ("x = 1", Verdict::NoResult),
+        ("os._exit(3)", Verdict::Exited { code: 3 }),
+        ("os.kill(os.getpid(), 9)", Verdict::Signaled { signal: 9 }),
+        ("os.closerange(0, 4097)\nos._exit(0)", Verdict::Exited { code: 0 }),
+        ("while True: print('x' * 1000)", Verdict::Output),
+        ("while True: time.sleep(1)", Verdict::TimeoutWall),
+        (deaf, Verdict::TimeoutWall),
+    ];
+    if has(&runtime, "cgroup_memory") {
+        endings.push(("held = []\nwhile True: held.append(bytearray(b'x') * (1 << 20))", Verdict::Oom));
+    }
+    for (script, verdict) in endings {
+        let request = ExecutionRequest::new(script).with_timeout(Duration::from_secs(2));
+        let (_, result) = to_the_end(sandbox.stream(request)).await;
+        assert_eq!(result.verdict, verdict, "{script}: {result:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_stream_ends_with_the_hosts_own_word() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut execution = sandbox.stream("emit_intermediate('begun', 1)\nwhile True: pass");
+    assert!(execution.next().await.is_some());
+    execution.cancel();
+    let mut last = None;
+    while let Some(event) = tokio::time::timeout(HANG, execution.next()).await.expect("the stream hangs") {
+        last = Some(event.kind);
+    }
+    let Some(EventKind::Ended { result }) = last else { panic!("{last:?}") };
+    assert_eq!(result.verdict, Verdict::Cancelled);
+
+    // Before it has a cell, too.
+    let mut held = Vec::new();
+    for _ in 0..sandbox.stats().capacity {
+        held.push(sandbox.session().await.unwrap());
+    }
+    let mut execution = sandbox.stream("emit_result(1)");
+    crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
+    execution.cancel();
+    let (events, result) = to_the_end(execution).await;
+    assert_eq!((events.len(), result.verdict), (1, Verdict::Cancelled));
+}
+
+/// Takes its time with the result.
+struct Slow(Duration);
+
+impl EventSink for Slow {
+    fn on_event(&mut self, event: Event) -> Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> {
+        let is_result = matches!(event.kind, EventKind::FinalResult { .. });
+        is_result.then(|| Box::pin(tokio::time::sleep(self.0)) as _)
+    }
+}
+
+#[tokio::test]
+async fn a_taker_who_is_slow_costs_no_script_its_end_and_no_session_its_life() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let slow = &mut Slow(Duration::from_millis(800));
+    let result = sandbox.run_into("emit_result(1)\nprint('end')", slow).await.unwrap();
+    assert_eq!((data(&result), result.stdout.as_str()), ("1", "end\n"), "{result:#?}");
+    assert!(result.warnings.is_empty(), "{result:#?}");
+    let mut session = sandbox.session().await.unwrap();
+    let result = session.step_into("x = 2\nemit_result(1)", &mut Slow(Duration::from_secs(3))).await.unwrap();
+    assert!(result.warnings.is_empty() && session.is_alive(), "{result:#?}");
+    assert_eq!(session.step("emit_result(x)").await.unwrap().final_data.unwrap().as_str(), "2");
 }

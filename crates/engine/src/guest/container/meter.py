@@ -59,8 +59,8 @@ class Meter:
         return {
             "cpu_micros": self.cpu_micros(),
             "peak_memory_bytes": self._read("peak"),
-            "oom_kills": self._read("oom", b"oom_kill") or 0,
-            "forks_refused": self._read("pids", b"max") or 0,
+            "oom_kills": self._read("oom", b"oom_kill"),
+            "forks_refused": self._read("pids", b"max"),
         }
 
 

@@ -179,6 +179,11 @@ class Supervisor:
                 self._owed, self._busy, self._look = message["size"], True, CLOSEST_LOOK
                 self._meter.begin()
                 self._next_look = time.monotonic() + CLOSEST_LOOK
+            elif kind == "settle":
+                # Between two steps of a session: what was said by now belongs to neither.
+                if self._guest is not None and self._guest.gather():
+                    self._relay(self._guest)
+                host.tell("settled", usage=self._meter.usage())
             elif kind == "reset":
                 self._reset()
             elif kind == "way_out":

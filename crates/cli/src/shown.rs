@@ -1,0 +1,228 @@
+//! How text that is not ours is shown on a terminal. Every printer goes through here.
+//!
+//! A terminal obeys what is printed on it: text can move the cursor over other people's words, change the title, write to the clipboard, or make the
+//! terminal type an answer. And what looks like a word of ours is taken for one. So:
+//!
+//! ```text
+//!  a line of ours  = MARK, our words, and quoted(…) for whatever somebody else wrote in it: always one line
+//!  a script's text = Passage: printable characters, line breaks, tabs, colours; everything else is made visible
+//! ```
+//!
+//! [`MARK`] begins every line of ours and is never shown as part of anything else. What goes into a pipe or a file is not changed, except that
+//! a line of ours stays one line there too.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use belljar::{is_combining, is_printable};
+
+/// Begins each line of ours on a terminal, and nothing else can show it.
+pub(crate) const MARK: char = '⌂';
+
+/// Undoes all colours.
+const RESET: &str = "\x1b[0m";
+
+/// Text of somebody else's as a part of a line of ours.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '\t' || (is_printable(c) && c != MARK);
+    let begins_well = !text.starts_with(is_combining);
+    if begins_well && text.chars().all(is_plain) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for (place, c) in text.chars().enumerate() {
+        // A mark that sits on its neighbour would sit on ours.
+        if is_plain(c) && (place > 0 || begins_well) { shown.push(c) } else { make_visible(c, &mut shown) }
+    }
+    shown.into()
+}
+
+/// Shows a character that must not have its effect.
+fn make_visible(c: char, shown: &mut String) {
+    const PICTURES: u32 = 0x2400;
+    let picture = match c {
+        '\0'..='\x1f' => char::from_u32(PICTURES + u32::from(c)),
+        '\x7f' => Some('␡'),
+        _ => None,
+    };
+    match picture {
+        Some(picture) => shown.push(picture),
+        None => drop(write!(shown, "{}", c.escape_unicode())),
+    }
+}
+
+/// What a script prints on one of its streams, piece by piece, on the way to a terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Passage {
+    /// The beginning of a sequence whose end has not come yet.
+    held: String,
+    /// Whether the last character was a carriage return, which has been shown as a line break.
+    has_returned: bool,
+    /// Whether colours are on.
+    is_coloured: bool,
+}
+
+impl Passage {
+    pub(crate) const fn new() -> Self {
+        Self { held: String::new(), has_returned: false, is_coloured: false }
+    }
+
+    /// What can be shown of a piece.
+    pub(crate) fn push(&mut self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            self.take(c, &mut shown);
+        }
+        shown
+    }
+
+    /// What was held back, and the end of all colours: somebody else speaks next.
+    pub(crate) fn pause(&mut self) -> String {
+        let mut shown = String::new();
+        self.show_held(&mut shown);
+        if std::mem::take(&mut self.is_coloured) {
+            shown.push_str(RESET);
+        }
+        shown
+    }
+
+    fn take(&mut self, c: char, shown: &mut String) {
+        /// No colour takes more to say.
+        const LONGEST: usize = 48;
+        let goes_on = match (self.held.len(), c) {
+            (0, '\x1b') | (1, '[') => true,
+            (2..LONGEST, '0'..='9' | ';' | ':') => true,
+            (2.., 'm') if is_colour(&self.held[2..]) => {
+                self.is_coloured = !matches!(&self.held[2..], "" | "0");
+                shown.push_str(&std::mem::take(&mut self.held));
+                shown.push('m');
+                return;
+            }
+            _ => false,
+        };
+        if goes_on {
+            self.has_returned = false;
+            return self.held.push(c);
+        }
+        if !self.held.is_empty() {
+            self.show_held(shown);
+            // It may begin another.
+            return self.take(c, shown);
+        }
+        let has_returned = std::mem::replace(&mut self.has_returned, c == '\r');
+        match c {
+            '\n' if has_returned => {}
+            // Going back to the start of a line is going over what stands there, which may be another's.
+            '\n' | '\r' => shown.push('\n'),
+            '\t' => shown.push('\t'),
+            c if is_printable(c) && c != MARK => shown.push(c),
+            c => make_visible(c, shown),
+        }
+    }
+
+    fn show_held(&mut self, shown: &mut String) {
+        for c in std::mem::take(&mut self.held).chars() {
+            if is_printable(c) { shown.push(c) } else { make_visible(c, shown) }
+        }
+    }
+}
+
+/// Whether the parameters of a "select graphic rendition" only ask for colours and weights. Hidden text and other fonts are not among them.
+fn is_colour(parameters: &str) -> bool {
+    let mut numbers = parameters.split(';');
+    while let Some(parameter) = numbers.next() {
+        // What follows a colon belongs to its parameter: the kind of an underline, the parts of a colour.
+        let number = parameter.split(':').next().unwrap_or_default();
+        match number.parse::<u32>() {
+            Err(_) if number.is_empty() => {}
+            Ok(38 | 48 | 58) if !parameter.contains(':') => {
+                let parts = match numbers.next() {
+                    Some("5") => 1,
+                    Some("2") => 3,
+                    _ => return false,
+                };
+                if (0..parts).any(|_| numbers.next().is_none()) {
+                    return false;
+                }
+            }
+            Ok(0..=5 | 7 | 9 | 21..=25 | 27 | 29..=49 | 53 | 55 | 58 | 59 | 90..=97 | 100..=107) => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// A whole text of a script's for a terminal.
+pub(crate) fn passage(text: &str) -> String {
+    let mut passage = Passage::new();
+    let shown = passage.push(text);
+    shown + &passage.pause()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_cannot_talk_to_the_terminal() {
+        for (text, shown) in [
+            ("a\x1b]52;c;eA==\x07\n", "a␛]52;c;eA==␇\n"),
+            ("\x1b]0;title\x1b\\", "␛]0;title␛\\"),
+            ("\u{9b}2J\x1b[2J\x1b[1;1H", "\\u{9b}2J␛[2J␛[1;1H"),
+            ("\x1b[?1049h\x1b[>4;2m\x1b[6n\x05\x1bc\x1b7", "␛[?1049h␛[>4;2m␛[6n␅␛c␛7"),
+            ("one\rtwo\r\nthree\r", "one\ntwo\nthree\n"),
+            ("a\x08b\x0bc\x0c", "a␈b␋c␌"),
+            ("tabs\tand é 日本 😀 lines\n", "tabs\tand é 日本 😀 lines\n"),
+            (
+                "\u{202e}fdp\u{2066}\u{200b}\u{e0041}\u{2028}",
+                "\\u{202e}fdp\\u{2066}\\u{200b}\\u{e0041}\\u{2028}",
+            ),
+            ("⌂ error: forged", "\\u{2302} error: forged"),
+            ("\x1b\x1b[31mred", "␛\x1b[31mred\x1b[0m"),
+            ("\x1b[", "␛["),
+        ] {
+            assert_eq!(passage(text), shown);
+        }
+    }
+
+    #[test]
+    fn colours_pass_and_end_when_somebody_else_speaks() {
+        let mut passage = Passage::new();
+        for text in [
+            "\x1b[1;31m",
+            "\x1b[38;5;200;4m",
+            "\x1b[48;2;1;2;8m",
+            "\x1b[4:3m",
+            "\x1b[38:2::1:2:3m",
+            "\x1b[97m",
+        ] {
+            assert_eq!(passage.push(text), text);
+            assert_eq!(passage.pause(), RESET, "{text:?}");
+            assert_eq!(passage.pause(), "");
+        }
+        assert_eq!(passage.push("\x1b[31mred\x1b[m"), "\x1b[31mred\x1b[m");
+        assert_eq!(passage.pause(), "");
+        for text in ["\x1b[8m", "\x1b[1;8m", "\x1b[11m", "\x1b[38;5m", "\x1b[38;2;1;2m", "\x1b[999999999999m"]
+        {
+            assert_eq!(passage.push(text), text.replace('\x1b', "␛"));
+        }
+    }
+
+    #[test]
+    fn a_sequence_in_pieces_is_one() {
+        let mut passage = Passage::new();
+        let pieces = ["a\x1b", "[3", "1mred\x1b[", "2J"].map(|piece| passage.push(piece));
+        assert_eq!(pieces.concat(), "a\x1b[31mred␛[2J");
+        assert_eq!(passage.push("\r") + &passage.push("\nx"), "\nx");
+        let endless = format!("\x1b[{}", "1;".repeat(1000));
+        assert_eq!(passage.push(&endless), endless.replace('\x1b', "␛"));
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_its_line_and_touches_nothing_of_ours() {
+        assert_eq!(quoted("a\nerror: forged\r\x1b[2K"), "a␊error: forged␍␛[2K");
+        assert_eq!(quoted("\u{338}over ours"), "\\u{338}over ours");
+        assert_eq!(quoted("e\u{301} and ⌂\u{85}"), "e\u{301} and \\u{2302}\\u{85}");
+        assert_eq!(quoted("plain é"), "plain é");
+    }
+}

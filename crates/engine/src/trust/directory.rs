@@ -1,0 +1,58 @@
+//! A directory that can be used, and what is taken out of it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::Distrust;
+use super::check::{As, check, check_below, stat};
+use super::way::walk;
+
+/// A directory that nobody but us and root can change or replace.
+#[derive(Debug)]
+pub(crate) struct TrustedDirectory {
+    pub(super) path: PathBuf,
+    pub(super) directory: OwnedFd,
+}
+
+impl TrustedDirectory {
+    /// Looks at the way to a directory, making what is missing of it.
+    pub(crate) fn make(path: &Path) -> Result<Self, Distrust> {
+        walk(path)
+    }
+
+    /// Where it is, without a link on the way.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory in it that can be trusted as much, with everything below.
+    pub(crate) fn tree(&self, name: &str) -> Result<Self, Distrust> {
+        let path = self.path.join(name);
+        let directory = rustix::fs::openat(&self.directory, name, OFlags::DIRECTORY | READ, Mode::empty())
+            .map_err(Distrust::io("open", &path))?;
+        check(&stat(&directory, &path)?, &path, As::Contents)?;
+        check_below(directory.as_fd(), &path)?;
+        Ok(Self { path, directory })
+    }
+
+    /// A file in it that can be trusted as much.
+    pub(crate) fn file(&self, name: &str) -> Result<File, Distrust> {
+        let path = self.path.join(name);
+        // Not kept waiting by a pipe in its place.
+        let file = rustix::fs::openat(&self.directory, name, OFlags::NONBLOCK | READ, Mode::empty())
+            .map_err(Distrust::io("open", &path))?;
+        let stat = stat(&file, &path)?;
+        check(&stat, &path, As::Contents)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(file.into()),
+            _ => Err(Distrust::Kind { path, kind: "not a file" }),
+        }
+    }
+}
+
+/// Links are followed by us alone, where they are looked at.
+pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

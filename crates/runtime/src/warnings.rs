@@ -1,0 +1,82 @@
+//! What a caller should know about a run besides its verdict, in words. The host's own: nothing here is a guest's word.
+
+use belljar_core::Verdict;
+use belljar_core::config::ExecutionMode;
+use belljar_core::json::Repairs;
+use belljar_core::wire::OUTCOME_GRACE;
+
+use crate::transcript::{Ending, Facts, cause_of_death};
+
+/// What the transcript knows that is worth a warning.
+pub(crate) struct Seen {
+    pub(crate) mode: ExecutionMode,
+    /// What settled the run, if anything did before it ended.
+    pub(crate) outcome: Option<&'static str>,
+    /// Of the result, and of the intermediates.
+    pub(crate) repairs: [Repairs; 2],
+    pub(crate) leftover_bytes: usize,
+}
+
+/// Everything there is to warn about, in the order in which it came about.
+pub(crate) fn about(seen: &Seen, facts: &Facts<'_>, verdict: &Verdict) -> Vec<String> {
+    let repaired = ["the result", "the intermediate results"].into_iter().zip(&seen.repairs);
+    let repaired = repaired.filter(|(_, repairs)| !repairs.is_empty()).map(|(what, repairs)| {
+        format!("data of {what} that not every JSON reader can read was changed: {repairs}")
+    });
+    leftovers(seen.leftover_bytes)
+        .into_iter()
+        .chain(repaired)
+        .chain(seen.outcome.and_then(|outcome| afterwards(seen.mode, outcome, facts)))
+        .chain(killed(facts, verdict))
+        .chain(refused(facts, verdict))
+        .collect()
+}
+
+fn leftovers(bytes: usize) -> Option<String> {
+    (bytes > 0).then(|| {
+        format!(
+            "threads or processes of earlier steps printed {bytes} bytes after their step had ended; they are not part of \
+             this step's output"
+        )
+    })
+}
+
+/// How a run ended whose outcome was known by then, unless it ended by itself.
+fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<String> {
+    let seconds = OUTCOME_GRACE.as_secs_f64();
+    Some(match &facts.ending {
+        Ending::Finished | Ending::Flood => return None,
+        Ending::Overstayed if mode == ExecutionMode::Interactive => format!(
+            "the script went on after {outcome}, did not end when it was interrupted {seconds} s later, and was killed; with it \
+             its session is over"
+        ),
+        Ending::Overstayed => {
+            format!(
+                "the script went on after {outcome} and was killed {seconds} s later; what it had not done by then is not done"
+            )
+        }
+        Ending::Deadline => format!("the script went on after {outcome} and was killed at its time limit"),
+        Ending::CpuSpent => {
+            format!("the script went on after {outcome} and was killed at its limit of processor time")
+        }
+        Ending::Cancelled => format!("the run was cancelled after {outcome}"),
+        Ending::Died(autopsy) => format!("after {outcome} {}", cause_of_death(autopsy.end, &facts.used).1),
+    })
+}
+
+/// Processes that are gone without the verdict saying so.
+fn killed(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
+    let count = facts.used.oom_kills.filter(|count| *count > 0 && *verdict != Verdict::Oom)?;
+    let (processes, limit) = (if count == 1 { "process" } else { "processes" }, facts.limits.memory_mb);
+    Some(format!(
+        "the kernel killed {count} {processes} of this run for memory; together they may use {limit} MiB"
+    ))
+}
+
+/// Processes that never were, without the verdict saying so.
+fn refused(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
+    let count = facts.used.forks_refused.filter(|count| *count > 0 && *verdict != Verdict::Pids)?;
+    let (what, limit) =
+        (if count == 1 { "process or thread" } else { "processes or threads" }, facts.limits.pids_limit);
+    Some(format!("the kernel refused to make {count} {what} of this run; there may be {limit} at a time"))
+}
