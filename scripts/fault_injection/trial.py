@@ -20,6 +20,7 @@ BEYOND_US = (
     "error while loading shared libraries",
     "failed to allocate an alternative stack",
     "failed to wake I/O driver",
+    "tokio-1",
     "memory allocation of",
 )
 
@@ -77,8 +78,9 @@ def run(command, fault, group):
             complaints.append("it hangs")
         elif code not in CODES and not beyond_us:
             complaints.append(f"exit code {code}")
-        if "panicked at" in stderr and not beyond_us:
-            complaints.append("it panics: " + re.search(r"panicked at.*\n?.*", stderr).group(0).replace("\n", " "))
+        panic = re.search(r"internal error.*|panicked at.*", stderr)
+        if panic and not beyond_us:
+            complaints.append("it panics: " + panic.group(0))
         # Unless it was the reason itself that could not be written.
         if code == 3 and "error:" not in stderr and not stdout.strip() and not fault.startswith("write:"):
             complaints.append("exit code 3 without a reason")

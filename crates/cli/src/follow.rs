@@ -9,11 +9,12 @@
 
 use std::io;
 use std::pin::Pin;
+use std::thread;
 
 use belljar::{Event, EventSink};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
-use tokio::task::JoinError;
+use tokio::sync::oneshot;
 
 use crate::error::CliError;
 use crate::printer::Printer;
@@ -35,24 +36,32 @@ pub(crate) async fn follow<T>(printer: &Printer, work: impl AsyncFnOnce(Queue) -
     const EVENTS: usize = 64;
     let (sender, mut events) = mpsc::channel(EVENTS);
     let printer = printer.clone();
-    let mut printing = tokio::task::spawn_blocking(move || {
-        while let Some(event) = events.blocking_recv() {
-            printer.event(&event)?;
-        }
-        Ok(())
-    });
+    let (done, mut printed) = oneshot::channel();
+    let print = move || {
+        let mut print_all = || -> io::Result<()> {
+            while let Some(event) = events.blocking_recv() {
+                printer.event(&event)?;
+            }
+            Ok(())
+        };
+        // Whoever waited may be gone.
+        let _ = done.send(print_all());
+    };
+    thread::Builder::new()
+        .name("printer".into())
+        .spawn(print)
+        .map_err(CliError::system("start a thread that prints"))?;
     let mut work = std::pin::pin!(work(Queue(sender)));
-    let finish = |printed: Result<io::Result<()>, JoinError>| {
-        printed
-            .map_err(|error| CliError::System { action: "print events", source: error.into() })?
-            .map_err(CliError::Output)
+    let finish = |printed: Result<io::Result<()>, oneshot::error::RecvError>| {
+        let broken = |_| CliError::system("print events")(io::Error::other("the thread that prints is gone"));
+        printed.map_err(broken)?.map_err(CliError::Output)
     };
     tokio::select! {
         done = &mut work => {
-            finish(printing.await)?;
+            finish(printed.await)?;
             Ok(done)
         }
-        printed = &mut printing => {
+        printed = &mut printed => {
             finish(printed)?;
             Ok(work.await)
         }

@@ -19,6 +19,7 @@ mod exit;
 mod follow;
 mod interrupt;
 mod machine;
+mod panics;
 mod pretty;
 mod printer;
 mod progress;
@@ -33,5 +34,8 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
-    ExitCode::from(commands::execute(arguments))
+    panics::explain();
+    // The hook has said what happened.
+    let code = std::panic::catch_unwind(|| commands::execute(arguments));
+    ExitCode::from(code.unwrap_or(exit::INFRA))
 }

@@ -4,18 +4,25 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, bail};
 use belljar::ExecutionRequest;
+
+use crate::error::CliError;
 
 /// Longer than any script somebody wrote; what is longer is not a script, and may have no end.
 const LONGEST: u64 = 64 << 20;
 
 /// A request for the script in `file`, or on stdin for `-` and nothing.
-pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest> {
-    match file {
-        Some(path) if path != Path::new("-") => read_file(path),
-        _ => from(io::stdin().lock()).context("script from stdin"),
-    }
+pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
+    let request = match file {
+        Some(path) if path != Path::new("-") => {
+            let place = || format!("script {}", path.display());
+            let bytes = read_all(open(path).with_context(place)?)?;
+            parse(bytes).with_context(place)
+        }
+        _ => parse(read_all(io::stdin().lock())?).context("script from stdin"),
+    };
+    Ok(request?)
 }
 
 /// Whether reading would wait for somebody to type.
@@ -23,18 +30,22 @@ pub(crate) fn is_typed(file: Option<&Path>) -> bool {
     file.is_none_or(|path| path == Path::new("-")) && io::stdin().is_terminal()
 }
 
-fn read_file(path: &Path) -> Result<ExecutionRequest> {
-    let place = || format!("script {}", path.display());
-    let file = File::open(path).with_context(place)?;
-    if file.metadata().with_context(place)?.is_dir() {
-        return Err(anyhow!("it is a directory; name the file to run")).with_context(place);
+fn open(path: &Path) -> anyhow::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        bail!("it is a directory; name the file to run");
     }
-    from(file).with_context(place)
+    Ok(file)
 }
 
-fn from(source: impl Read) -> Result<ExecutionRequest> {
+fn read_all(source: impl Read) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    source.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    // What is there and cannot be read is not the user's doing.
+    source.take(LONGEST + 1).read_to_end(&mut bytes).map_err(CliError::system("read the script"))?;
+    Ok(bytes)
+}
+
+fn parse(bytes: Vec<u8>) -> anyhow::Result<ExecutionRequest> {
     if bytes.len() as u64 > LONGEST {
         bail!("it is longer than {} MiB, which is no script", LONGEST >> 20);
     }
@@ -49,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_not_read_to_the_end() {
-        let error = from(io::repeat(b'#')).unwrap_err();
+        let error = parse(read_all(io::repeat(b'#')).unwrap()).unwrap_err();
         assert!(error.to_string().contains("longer than 64 MiB"), "{error}");
     }
 
@@ -63,7 +74,7 @@ mod tests {
             (b" \n", "the script is empty"),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let text = format!("{:#}", read(Some(&path)).unwrap_err());
+            let text = read(Some(&path)).unwrap_err().explain();
             assert!(text.contains("bad.py") && text.contains(expected), "{text}");
         }
     }

@@ -173,9 +173,11 @@ impl EngineError {
             | Self::Resource { .. }
             | Self::LinkInResource { .. }
             | Self::ReplaceableResource { .. }
-            | Self::ToolName { .. }
-            | Self::Python(_)
-            | Self::Layer(_) => Fault::Caller,
+            | Self::ToolName { .. } => Fault::Caller,
+            Self::Python(error) if error.is_the_machines() => Fault::Backend,
+            Self::Python(_) => Fault::Caller,
+            Self::Layer(error) if error.is_the_machines() => Fault::Backend,
+            Self::Layer(_) => Fault::Caller,
             Self::Egress(error) if error.is_the_callers() => Fault::Caller,
             Self::Docker(error) if error.is_the_callers() => Fault::Caller,
             Self::Machine { .. }

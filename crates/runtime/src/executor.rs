@@ -228,7 +228,8 @@ fn random_id() -> ExecutionId {
 /// 128 random bits.
 fn random_hex() -> String {
     let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let none = rustix::rand::GetRandomFlags::empty();
+    let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, none));
     assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
     bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -75,7 +75,7 @@ struct Shell<'a> {
 
 impl Shell<'_> {
     async fn read_to_the_end(&mut self) -> Result<End, CliError> {
-        let mut lines = read_lines();
+        let mut lines = read_lines()?;
         let mut entry = Entry::default();
         loop {
             self.prompt(if entry.is_empty() { ">>> " } else { "... " })?;
@@ -160,10 +160,10 @@ impl Shell<'_> {
 }
 
 /// Lines of stdin, read by a thread of their own: a terminal cannot be waited for in any other way.
-fn read_lines() -> Receiver<Result<String, CliError>> {
+fn read_lines() -> Result<Receiver<Result<String, CliError>>, CliError> {
     const AHEAD: usize = 16;
     let (sender, lines) = mpsc::channel(AHEAD);
-    std::thread::spawn(move || {
+    let read = move || {
         for (number, line) in io::stdin().lock().lines().enumerate() {
             let place = || anyhow::anyhow!("line {} of stdin cannot be read", number + 1);
             let line = line.map_err(|error| CliError::Input(anyhow::Error::from(error).context(place())));
@@ -172,6 +172,10 @@ fn read_lines() -> Receiver<Result<String, CliError>> {
                 return;
             }
         }
-    });
-    lines
+    };
+    std::thread::Builder::new()
+        .name("stdin".into())
+        .spawn(read)
+        .map_err(CliError::system("start a thread that reads stdin"))?;
+    Ok(lines)
 }

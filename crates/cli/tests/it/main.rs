@@ -10,6 +10,7 @@ mod docker;
 mod doctor;
 mod exit_codes;
 mod inherited;
+mod limits;
 mod output;
 mod sandbox;
 mod screen;

@@ -79,13 +79,24 @@ impl LayerError {
         }
     }
 
+    /// Whether the machine or the network has to change, and not what was asked for.
+    pub(crate) fn is_the_machines(&self) -> bool {
+        match self {
+            Self::Install { hint, .. } => hint.is_some_and(Hint::is_the_machines),
+            Self::Start { .. } | Self::Store { .. } => true,
+            Self::NoRequirements | Self::Requirement { .. } | Self::Untrusted { .. } => false,
+        }
+    }
+
     /// For `map_err`: what was tried on which path.
     pub(super) fn store(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Store { action, path: path.to_owned(), source }
     }
 }
 
+/// What it means and, where the installer's own words add to that, what it said last.
 fn explain(hint: Option<Hint>, tail: &[String]) -> String {
-    let hint = hint.map(|hint| format!(": {hint}")).unwrap_or_default();
-    tail.iter().fold(hint, |text, line| format!("{text}\n    {line}"))
+    let meaning = hint.map(|hint| format!(": {hint}")).unwrap_or_default();
+    let tail = if hint.is_some_and(Hint::says_it_all) { &[] } else { tail };
+    tail.iter().fold(meaning, |text, line| format!("{text}\n    {line}"))
 }

@@ -70,13 +70,25 @@ impl Hint {
         let signs = SIGNS.iter().filter(|(sign, _)| text.contains(sign)).map(|(_, hint)| *hint);
         signs.chain(open).min()
     }
+
+    /// Whether the installer's own lines would only be a traceback.
+    pub(super) fn says_it_all(self) -> bool {
+        matches!(self, Self::DiskFull | Self::PipMissing)
+    }
+
+    /// Whether the machine or the network has to change, and not what was asked for.
+    pub(super) fn is_the_machines(self) -> bool {
+        matches!(self, Self::DiskFull | Self::PipMissing | Self::Network)
+    }
 }
 
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PipMissing => "python -m pip is missing: install python3-pip or uv",
-            Self::DiskFull => "the disk is full",
+            Self::DiskFull => {
+                "the disk is full: make room where packages are kept (BELLJAR_CACHE, or ~/.cache/belljar) and for temporary files (TMPDIR)"
+            }
             Self::Network => {
                 "the package index could not be reached: check the network and the proxy and index settings \
                  (HTTPS_PROXY, PIP_INDEX_URL, UV_INDEX_URL)"

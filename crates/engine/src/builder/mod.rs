@@ -2,7 +2,7 @@
 //!
 //! A layer is one directory for one set of requirements and one Python, named by a hash of both, made once and never
 //! changed. The native engine binds it read-only into cells; nothing else belongs in it. Synchronous: it runs an
-//! installer, so async callers wrap it in `spawn_blocking`.
+//! installer, so async callers give it a thread of its own.
 //!
 //! ```text
 //!  <root> looked at: could others change it?       yes: refused

@@ -44,7 +44,8 @@ impl Controller {
 /// 128 random bits, as a name or a token.
 pub(super) fn random() -> String {
     let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let none = rustix::rand::GetRandomFlags::empty();
+    let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, none));
     assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
     hex(&bytes)
 }

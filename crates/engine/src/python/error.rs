@@ -81,6 +81,15 @@ pub enum PythonError {
         /// The tree to open up.
         tree: PathBuf,
     },
+    /// The machine had not what it takes to run an interpreter.
+    #[error("{} could not be asked what it is{}", path.display(), shortage_of(source))]
+    Unasked {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
     /// A part of the interpreter could not be looked at.
     #[error("cannot examine {}", path.display())]
     Examine {
@@ -90,6 +99,18 @@ pub enum PythonError {
         #[source]
         source: std::io::Error,
     },
+}
+
+fn shortage_of(error: &std::io::Error) -> String {
+    let remedy = error.raw_os_error().and_then(belljar_jail::probe::shortage);
+    remedy.map(|remedy| format!(": {error}; {remedy}")).unwrap_or_default()
+}
+
+impl PythonError {
+    /// Whether the machine has to change, and not what was asked for.
+    pub(crate) fn is_the_machines(&self) -> bool {
+        matches!(self, Self::Unasked { .. } | Self::Examine { .. })
+    }
 }
 
 fn list_found(found: &[(Version, PathBuf)]) -> String {

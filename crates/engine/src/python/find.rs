@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use belljar_core::config::PythonVersion;
@@ -11,7 +12,7 @@ use super::candidates::{Candidate, candidates, named, places};
 use super::choose::{Rank, is_supported, matches, may_match, newest};
 use super::error::{PythonError, Rejected};
 use super::interpreter::{Interpreter, OLDEST};
-use super::probe::probe;
+use super::probe::{Unfit, probe};
 use super::search::Search;
 
 /// The interpreter for a config: the newest micro of the version it wants, else the nearest to 3.11.
@@ -23,6 +24,11 @@ pub fn find(wanted: Option<&PythonVersion>, search: &Search) -> Result<Interpret
         (None, None) => survey.nearest(),
     };
     survey.cache.save();
+    // Where some could not even be asked, nothing is known about what there is.
+    let found = match survey.unasked.take() {
+        Some((path, source)) if found.is_err() => Err(PythonError::Unasked { path, source }),
+        _ => found,
+    };
     if let Ok(interpreter) = &found {
         tracing::debug!(executable = %interpreter.executable.display(), version = interpreter.dotted(), "chose python");
     }
@@ -36,12 +42,21 @@ struct Survey<'a> {
     found: Vec<Interpreter>,
     executables: HashSet<PathBuf>,
     rejected: Vec<Rejected>,
+    /// One that this machine had not the means to ask.
+    unasked: Option<(PathBuf, io::Error)>,
 }
 
 impl<'a> Survey<'a> {
     fn new(search: &'a Search) -> Self {
         let cache = Cache::open(search.cache.as_deref());
-        Self { search, cache, found: Vec::new(), executables: HashSet::new(), rejected: Vec::new() }
+        Self {
+            search,
+            cache,
+            found: Vec::new(),
+            executables: HashSet::new(),
+            rejected: Vec::new(),
+            unasked: None,
+        }
     }
 
     fn explicit(&mut self, file: &Path, wanted: Option<&PythonVersion>) -> Result<Interpreter, PythonError> {
@@ -121,7 +136,15 @@ impl<'a> Survey<'a> {
         let interpreter = match self.cache.get(path) {
             Some(known) => known.clone(),
             None => {
-                let learned = probe(path, self.search.probe_limit)?;
+                let learned = match probe(path, self.search.probe_limit) {
+                    Ok(learned) => learned,
+                    Err(Unfit::Itself(reason)) => return Err(reason),
+                    Err(Unfit::Machine(error)) => {
+                        let reason = error.to_string();
+                        self.unasked = Some((path.to_owned(), error));
+                        return Err(reason);
+                    }
+                };
                 self.cache.put(path, &learned);
                 learned
             }

@@ -1,7 +1,7 @@
 //! Choosing the Python that cells will run.
 //!
 //! The engine asks once per template; the answer says everything the jail must bind into the guest root. Synchronous:
-//! it reads directories and runs interpreters, so async callers wrap it in `spawn_blocking`.
+//! it reads directories and runs interpreters, so async callers give it a thread of its own.
 //!
 //! ```text
 //!  Search ──► candidates ──► (cache │ probe) ──► choose ──► Interpreter

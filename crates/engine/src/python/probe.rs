@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use belljar_jail::probe::shortage;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::Deserialize;
 
@@ -64,7 +65,7 @@ struct Answer {
 }
 
 /// What `program` says it is, or why that is not known.
-pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, String> {
+pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Unfit> {
     let deadline = Instant::now() + limit;
     let mut child = Command::new(program)
         .args(["-I", "-S", "-c", QUESTION])
@@ -75,32 +76,57 @@ pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Stri
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("cannot be run: {error}"))?;
+        .map_err(|error| Unfit::because("cannot be run", error))?;
     let listening = drain(child.stdout.take()).and_then(|stdout| Ok((stdout, drain(child.stderr.take())?)));
     let (stdout, stderr) = match listening {
         Ok(listening) => listening,
         Err(error) => {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
-            return Err(format!("cannot be listened to: {error}"));
+            return Err(Unfit::because("cannot be listened to", error));
         }
     };
-    let ended = finish(&mut child, deadline).map_err(|error| format!("cannot be waited for: {error}"))?;
+    let ended =
+        finish(&mut child, deadline).map_err(|error| Unfit::because("cannot be waited for", error))?;
     let Some(status) = ended else {
-        return Err(format!("gave no answer in {limit:?}"));
+        return Err(format!("gave no answer in {limit:?}").into());
     };
     // Both ends are closed once the group is gone; the wait is for a process that left the group with them.
     let heard = |output: Receiver<Vec<u8>>| output.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     let (stdout, stderr) = (heard(stdout), heard(stderr));
     if !status.success() {
-        return Err(format!("failed with {status}{}", last_line(&stderr)));
+        return Err(format!("failed with {status}{}", last_line(&stderr)).into());
     }
-    let answer: Answer =
-        serde_json::from_slice(&stdout).map_err(|_| "did not answer as Python does".to_owned())?;
+    let answer: Answer = serde_json::from_slice(&stdout)
+        .map_err(|_| Unfit::Itself("did not answer as Python does".to_owned()))?;
     if answer.implementation != "cpython" {
-        return Err(format!("is {}, not CPython", answer.implementation.escape_debug()));
+        return Err(format!("is {}, not CPython", answer.implementation.escape_debug()).into());
     }
     Ok(answer.interpreter)
+}
+
+/// Why a program was not taken for an interpreter.
+#[derive(Debug)]
+pub(super) enum Unfit {
+    /// What is wrong with it.
+    Itself(String),
+    /// The machine had not what it takes to ask.
+    Machine(io::Error),
+}
+
+impl Unfit {
+    fn because(what: &str, error: io::Error) -> Self {
+        match error.raw_os_error().and_then(shortage) {
+            Some(_) => Self::Machine(error),
+            None => Self::Itself(format!("{what}: {error}")),
+        }
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(reason: String) -> Self {
+        Self::Itself(reason)
+    }
 }
 
 /// Waits for the child, then ends its whole process group; `None` when the deadline came first.

@@ -80,8 +80,15 @@ pub(crate) fn volumes(config: &SandboxConfig) -> Vec<String> {
 }
 
 pub(crate) fn inspect(container: &str) -> serde_json::Value {
-    let text = docker(&["inspect", container]);
-    serde_json::from_str::<Vec<serde_json::Value>>(&text).unwrap().remove(0)
+    inspect_if_there(container).unwrap_or_else(|| panic!("there is no container {container}"))
+}
+
+/// The same for a container that may be gone by now.
+pub(crate) fn inspect_if_there(container: &str) -> Option<serde_json::Value> {
+    let output =
+        Command::new("docker").args(["inspect", container]).output().expect("docker's client is here");
+    let found = serde_json::from_slice::<Vec<serde_json::Value>>(&output.stdout).unwrap();
+    found.into_iter().next()
 }
 
 /// Waits for something that must come about, with a bound against hangs and no assumption about how long it takes.

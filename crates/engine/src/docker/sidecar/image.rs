@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use super::entry::{self, PROXY_NAME};
 use crate::EngineError;
+use crate::blocking::on_a_thread;
 use crate::builder::Progress;
 use crate::docker::DockerError;
 use crate::docker::build::{build_from, is_there};
@@ -43,7 +44,7 @@ pub(super) async fn ensure(
     let contents = CONTENTS
         .get_or_try_init(|| async {
             // Reads and hashes many megabytes.
-            let read = tokio::task::spawn_blocking(contents).await.map_err(io::Error::other)??;
+            let read = on_a_thread("belljar-image", contents).await??;
             Ok::<_, io::Error>(Arc::new(read))
         })
         .await
