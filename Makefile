@@ -1,8 +1,8 @@
-# Ten recipes, two of which a newcomer needs: `make demo` and `make test`.
+# A dozen recipes, two of which a newcomer needs: `make demo` and `make test`.
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test check fmt lint deny bench bench-compare doctor clean
+.PHONY: help build demo test faults fuzz check fmt lint deny bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,6 +15,13 @@ demo: build ## see a script run: streaming, a tool call, a caught failure, a lim
 
 test: ## everything that can be tested here
 	@scripts/test
+
+faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes
+	@scripts/faults
+
+SECONDS_EACH ?= 60
+fuzz: ## libFuzzer on everything that parses a stranger's bytes; SECONDS_EACH=600 for longer
+	@scripts/fuzz $(SECONDS_EACH)
 
 check: fmt lint deny test ## what must pass before a change lands
 
