@@ -95,13 +95,13 @@ async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: 
         // What it does is paced, but not its end: nobody waits for a cell to pay its debts.
         let at_its_expense = || cell.labour.clone();
         let mut coming = pin!(Paced::new(at_its_expense(), next(&cell, &turns, &listener)));
-        let mut idle_hosts = pin!(Paced::new(at_its_expense(), cell.pool.watch()));
+        let watching = cell.clone();
+        connections.spawn(Paced::new(at_its_expense(), async move { watching.pool.watch().await }));
         loop {
             tokio::select! {
                 biased;
                 _ = &mut closed => break,
                 Some(_) = connections.join_next() => {}
-                () = &mut idle_hosts => {}
                 (stream, place) = &mut coming => {
                     connections.spawn(Paced::new(at_its_expense(), serve(cell.clone(), stream, place)));
                     coming.set(Paced::new(at_its_expense(), next(&cell, &turns, &listener)));

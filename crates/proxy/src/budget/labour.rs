@@ -7,52 +7,36 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
-/// The time one cell has left.
-#[derive(Debug)]
-pub(crate) struct Labour {
-    cores: f64,
-    most: f64,
-    state: Mutex<State>,
-}
+use super::savings::Savings;
 
+/// The time one cell has left, in seconds.
 #[derive(Debug)]
-struct State {
-    /// In seconds; less than nothing when in debt.
-    saved: f64,
-    at: Instant,
-}
+pub(crate) struct Labour(Savings);
 
 impl Labour {
     /// So many cores, and as much saved up.
     pub(crate) fn new(cores: f64, most: Duration) -> Self {
-        let most = most.as_secs_f64();
-        Self { cores: cores.max(1e-6), most, state: Mutex::new(State { saved: most, at: Instant::now() }) }
+        Self(Savings::new(cores, most.as_secs_f64()))
     }
 
     fn charge(&self, spent: Duration) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.saved -= spent.as_secs_f64();
+        self.0.balance().take(spent.as_secs_f64());
     }
 
     /// How long to rest; nothing for a cell that is not in debt.
     fn debt(&self) -> Option<Duration> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let earned = now.duration_since(state.at).as_secs_f64() * self.cores;
-        state.saved = (state.saved + earned).min(self.most);
-        state.at = now;
-        (state.saved < 0.0).then(|| Duration::from_secs_f64(-state.saved / self.cores))
+        Some(self.0.balance().wait_for(0.0)).filter(|debt| !debt.is_zero())
     }
 }
 
-/// Work that is done at its cell's expense.
+/// Work that is done at its cell's expense. A task of its own, so that it is not woken, and charged, for what concerns another.
 pub(crate) struct Paced<F> {
     labour: Arc<Labour>,
     work: Pin<Box<F>>,

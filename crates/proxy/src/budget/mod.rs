@@ -13,6 +13,7 @@ mod bytes;
 mod descriptors;
 mod labour;
 mod rate;
+mod savings;
 
 pub(crate) use bytes::Bytes;
 pub use descriptors::{Claim, Descriptors, Share};

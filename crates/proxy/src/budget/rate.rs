@@ -1,44 +1,26 @@
 //! So many a second, and some saved up.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use super::savings::Savings;
 
 /// A token bucket. Whoever comes when it is empty is told how long to wait, in the order of coming.
 #[derive(Debug)]
-pub(crate) struct Rate {
-    per_second: f64,
-    most: f64,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    /// Less than nothing when some are waiting already.
-    saved: f64,
-    at: Instant,
-}
+pub(crate) struct Rate(Savings);
 
 impl Rate {
     pub(crate) fn new(per_second: u32, most: u32) -> Self {
-        let (per_second, most) = (f64::from(per_second.max(1)), f64::from(most.max(1)));
-        Self { per_second, most, state: Mutex::new(State { saved: most, at: Instant::now() }) }
+        Self(Savings::new(f64::from(per_second.max(1)), f64::from(most.max(1))))
     }
 
     /// Takes a turn: how long to wait for it. `None`, and nothing is taken, when that is longer than `patience`.
     pub(crate) fn take(&self, patience: Duration) -> Option<Duration> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        state.saved =
-            (state.saved + now.duration_since(state.at).as_secs_f64() * self.per_second).min(self.most);
-        state.at = now;
-        let short = (1.0 - state.saved).max(0.0);
-        let wait = Duration::from_secs_f64(short / self.per_second);
+        let mut balance = self.0.balance();
+        let wait = balance.wait_for(1.0);
         if wait > patience {
             return None;
         }
-        state.saved -= 1.0;
+        balance.take(1.0);
         Some(wait)
     }
 }

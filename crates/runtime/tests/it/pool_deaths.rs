@@ -76,14 +76,8 @@ async fn a_run_whose_zygote_dies_is_told_so_and_the_next_one_works() {
     assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
 }
 
-#[tokio::test]
-async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
-        return;
-    }
-    let Some(runtime) = runtime() else { return };
-    let sandbox = sandbox_with(&runtime, config()).await;
-    kill(zygote());
+/// At once, each with its own answer.
+async fn eight_callers_are_served(sandbox: &Sandbox) {
     let callers: Vec<_> = (0..8)
         .map(|number| {
             let sandbox = sandbox.clone();
@@ -93,6 +87,17 @@ async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
     for (number, caller) in callers.into_iter().enumerate() {
         assert_eq!(data(&caller.await.unwrap()), number.to_string());
     }
+}
+
+#[tokio::test]
+async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
+    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    kill(zygote());
+    eight_callers_are_served(&sandbox).await;
     assert_eq!(sandbox.stats().revived, 1, "{:?}", sandbox.stats());
 }
 
@@ -108,15 +113,7 @@ async fn a_zygote_that_hangs_is_replaced_and_its_cells_live_on() {
     session.step("x = 41").await.unwrap();
     let hung = zygote();
     signal(hung, rustix::process::Signal::STOP);
-    let callers: Vec<_> = (0..8)
-        .map(|number| {
-            let sandbox = sandbox.clone();
-            tokio::spawn(async move { run(&sandbox, &format!("emit_result({number})")).await })
-        })
-        .collect();
-    for (number, caller) in callers.into_iter().enumerate() {
-        assert_eq!(data(&caller.await.unwrap()), number.to_string());
-    }
+    eight_callers_are_served(&sandbox).await;
     let stats = sandbox.stats();
     assert_eq!(stats.revived, 1, "{stats:?}");
     assert!(stats.last_revival.as_deref().is_some_and(|why| why.contains("made no cell")), "{stats:?}");
