@@ -14,10 +14,16 @@ use std::time::{Duration, Instant};
 use belljar_jail::cgroup::CellCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
+use crate::lingering::{Lingering, Lingers};
+
 /// What is left of a cell: a handle on its PID 1, and what to tidy up once that is gone.
 pub(crate) struct Remains {
     pub(crate) process: OwnedFd,
     pub(crate) cgroup: CellCgroup,
+    /// Dropped as soon as every process is gone: handles on what goes with the last of them.
+    pub(crate) handles: Box<dyn Send>,
+    /// Where it is counted while its memory is not free.
+    pub(crate) lingering: Lingering,
     /// Dropped when everything else is gone: descriptors, the user id, the network place. Never if the cell cannot be got rid of: better to
     /// lose them than to give them to two cells.
     pub(crate) belongings: Box<dyn Send>,
@@ -39,12 +45,23 @@ struct Outstanding {
 /// How long a killed cell may take to vanish before its control group is left to the next sweep.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long its memory may take after that. The kernel needs about ten milliseconds for each of a thousand descriptors.
+const PATIENCE_WITH_MEMORY: Duration = Duration::from_secs(60);
+
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
 impl Reaper {
     /// Starts the thread. It ends when the last handle is gone and nothing is left to reap.
     pub(crate) fn start() -> io::Result<Self> {
         let (queue, arrivals) = channel();
         let outstanding = Arc::new(Outstanding::default());
-        let mut work = Work { arrivals, pending: Vec::new(), outstanding: Arc::clone(&outstanding) };
+        let mut work = Work {
+            arrivals,
+            pending: Vec::new(),
+            lingering: Vec::new(),
+            outstanding: Arc::clone(&outstanding),
+        };
         thread::Builder::new().name("belljar-reaper".into()).spawn(move || work.run())?;
         Ok(Self { queue, outstanding })
     }
@@ -84,25 +101,48 @@ pub(crate) fn kill(process: &OwnedFd) {
 
 struct Work {
     arrivals: Receiver<Remains>,
+    /// Killed, and perhaps not dead yet.
     pending: Vec<(Remains, Instant)>,
+    /// Dead, with memory that is not free yet. Nobody waits for these: they need nothing more from us.
+    lingering: Vec<(Remains, Lingers, Instant)>,
     outstanding: Arc<Outstanding>,
 }
 
 impl Work {
     fn run(&mut self) {
         loop {
-            if self.pending.is_empty() {
-                match self.arrivals.recv() {
-                    Ok(remains) => self.begin(remains),
-                    Err(_) => return,
-                }
+            if self.pending.is_empty() && !self.wait_for_arrivals() {
+                return;
             }
             while let Ok(remains) = self.arrivals.try_recv() {
                 self.begin(remains);
             }
-            self.wait_for_a_death();
-            self.bury_the_dead();
+            if !self.pending.is_empty() {
+                self.wait_for_a_death();
+                self.bury_the_dead();
+            }
+            self.look_at_the_lingering();
         }
+    }
+
+    /// Whether to go on.
+    fn wait_for_arrivals(&mut self) -> bool {
+        let arrival = if self.lingering.is_empty() {
+            self.arrivals.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            self.arrivals.recv_timeout(LOOK)
+        };
+        match arrival {
+            Ok(remains) => self.begin(remains),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                for (mut remains, _, _) in self.lingering.drain(..) {
+                    let _ = remains.cgroup.remove();
+                }
+                return false;
+            }
+        }
+        true
     }
 
     fn begin(&mut self, remains: Remains) {
@@ -122,26 +162,29 @@ impl Work {
     }
 
     fn bury_the_dead(&mut self) {
-        let outstanding = Arc::clone(&self.outstanding);
-        self.pending.retain_mut(|(remains, since)| {
-            let mut handle = [PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN)];
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            let dead = rustix::event::poll(&mut handle, Some(&now)).is_ok_and(|ready| ready > 0);
-            // PID 1 is gone only after everything in its namespace is; the group empties a moment later.
-            let gone = dead && remains.cgroup.remove().is_ok();
-            if gone || since.elapsed() > PATIENCE {
-                let belongings = std::mem::replace(&mut remains.belongings, Box::new(()));
-                if !gone {
-                    tracing::warn!(
-                        "a killed cell has not gone away; its control group is left to the next start"
-                    );
-                    std::mem::forget(belongings);
+        for (mut remains, since) in std::mem::take(&mut self.pending) {
+            if is_dead(&remains) {
+                remains.handles = Box::new(());
+                if remains.cgroup.files_in_memory() > 0 {
+                    let lingers = remains.lingering.one_more();
+                    self.lingering.push((remains, lingers, Instant::now()));
+                    self.outstanding.one_less();
+                    continue;
                 }
-                outstanding.one_less();
-                return false;
+                // PID 1 is gone only after everything in its namespace is; the group empties a moment later.
+                if remains.cgroup.remove().is_ok() {
+                    drop(remains);
+                    self.outstanding.one_less();
+                    continue;
+                }
             }
-            true
-        });
+            if since.elapsed() > PATIENCE {
+                give_up(remains);
+                self.outstanding.one_less();
+                continue;
+            }
+            self.pending.push((remains, since));
+        }
         // A group that is still busy though its PID 1 is dead would make this loop spin.
         if !self.pending.is_empty() {
             match self.arrivals.recv_timeout(Duration::from_micros(200)) {
@@ -150,4 +193,27 @@ impl Work {
             }
         }
     }
+
+    fn look_at_the_lingering(&mut self) {
+        for (mut remains, lingers, since) in std::mem::take(&mut self.lingering) {
+            if remains.cgroup.files_in_memory() == 0 && remains.cgroup.remove().is_ok() {
+                drop((remains, lingers));
+            } else if since.elapsed() > PATIENCE_WITH_MEMORY {
+                give_up(remains);
+            } else {
+                self.lingering.push((remains, lingers, since));
+            }
+        }
+    }
+}
+
+fn is_dead(remains: &Remains) -> bool {
+    let mut handle = [PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut handle, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+fn give_up(remains: Remains) {
+    tracing::warn!("a killed cell has not gone away; its control group is left to the next start");
+    std::mem::forget(remains.belongings);
 }

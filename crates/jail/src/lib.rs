@@ -29,7 +29,7 @@ mod sys;
 pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send};
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use proc::stand_ins;
-pub use seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
+pub use seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
 pub use spec::{Identity, JailSpec, Links, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;

@@ -1,7 +1,7 @@
 //! From limits to the plan that every cell of a template is made by.
 
 use crate::proc;
-use crate::seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
+use crate::seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
@@ -59,7 +59,7 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     let largest_file = limits.memory_per_process.map(|bytes| bytes.max(limits.scratch_bytes));
     rlimits.extend(largest_file.map(|value| PlannedLimit { resource: kernel::RLIMIT_FSIZE, value }));
     let counted = if limits.memory_per_process.is_some() { Counted::Nothing } else { Counted::Everything };
-    let filter = |sockets| cell_filter(CellFilter { sockets, counted });
+    let filter = |supervision| cell_filter(CellFilter { supervision, counted });
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
     CellPlan {
@@ -85,7 +85,7 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         writable,
         landlock: limits.landlock,
         zygote_filter: zygote_filter(),
-        cell_filter: filter(Sockets::Watched),
-        unwatched_filter: filter(Sockets::Unwatched),
+        cell_filter: filter(Supervision::Watched),
+        unwatched_filter: filter(Supervision::Unwatched),
     }
 }

@@ -147,10 +147,15 @@ impl ContainerPlan<'_> {
             soft: Some(most),
             hard: Some(most),
         };
-        // Room for the supervisor's own; it gives guests what the config says.
+        // Room for the supervisor's own; it gives guests what the config says. What it may raise it to is more than guests
+        // have: the kernel compares a sender's limit with what all of its user's processes have on its way.
+        const ABOVE_GUESTS: i64 = 3072;
         let files = i64::from(limits.open_files).max(1024);
+        // Podman without rights cannot raise it at all.
+        let most_files = if self.is_podman { files } else { files + ABOVE_GUESTS };
+        let files = ResourcesUlimits { hard: Some(most_files), ..ulimit("nofile", files) };
         // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
-        let mut ulimits = vec![ulimit("core", 1), ulimit("msgqueue", 0), ulimit("nofile", files)];
+        let mut ulimits = vec![ulimit("core", 1), ulimit("msgqueue", 0), files];
         if self.is_podman {
             // Left out it would be the largest there is, which not every host lets it set. The real limit is the cgroup's.
             ulimits.push(ulimit("nproc", 8192));
@@ -171,7 +176,7 @@ impl ContainerPlan<'_> {
             }),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
-            // Two more: the supervisor, and the thread by which it answers for sockets.
+            // Two more: the supervisor, and the thread by which it answers questions.
             pids_limit: Some(i64::from(limits.pids_limit) + 2),
             ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use belljar_core::config::SandboxConfig;
-use belljar_jail::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
+use belljar_jail::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
@@ -169,12 +169,11 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
 
 /// What a container may ask of the kernel: what every cell may, and of two programs more the one that the supervisor picks.
 fn filters() -> [(String, Vec<u8>); 3] {
-    // Whether this daemon's control groups count sockets is not known while an image is made.
-    let cell = |sockets| cell_filter(CellFilter { sockets, counted: Counted::NotSockets });
+    let cell = |supervision| cell_filter(CellFilter { supervision, counted: Counted::Everything });
     [
         ("belljar/filter".to_owned(), zygote_filter()),
-        ("belljar/filter-watched".to_owned(), cell(Sockets::Watched)),
-        ("belljar/filter-unwatched".to_owned(), cell(Sockets::Unwatched)),
+        ("belljar/filter-watched".to_owned(), cell(Supervision::Watched)),
+        ("belljar/filter-unwatched".to_owned(), cell(Supervision::Unwatched)),
     ]
 }
 

@@ -22,7 +22,7 @@ pub const SUPERVISOR: [(&str, &str); 8] = [
     ("meter.py", include_str!("container/meter.py")),
     ("guest.py", include_str!("container/guest.py")),
     ("renewal.py", include_str!("container/renewal.py")),
-    ("sockets.py", include_str!("container/sockets.py")),
+    ("questions.py", include_str!("container/questions.py")),
     ("way_out.py", include_str!("container/way_out.py")),
 ];
 

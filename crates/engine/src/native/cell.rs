@@ -273,25 +273,27 @@ impl Drop for NativeCell {
         self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
+            handles: Box::new((channel, stdout, stderr, scratch)),
+            lingering: self.template.lingering.clone(),
             belongings: Box::new(Belongings {
                 status: status.into_inner(),
                 network,
                 network_is_untouched,
-                _others: (channel, stdout, stderr, scratch, host_id),
+                _host_id: host_id,
             }),
         });
     }
 }
 
 /// What goes back, or goes, when every process of a cell is gone.
-struct Belongings<T> {
+struct Belongings {
     status: OwnedFd,
     network: LeasedNamespace,
     network_is_untouched: bool,
-    _others: T,
+    _host_id: Option<LeasedId>,
 }
 
-impl<T> Drop for Belongings<T> {
+impl Drop for Belongings {
     fn drop(&mut self) {
         if self.network_is_untouched && proves_untouched(&self.status) {
             self.network.vouch();

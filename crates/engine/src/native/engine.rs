@@ -27,6 +27,7 @@ use crate::EngineError;
 use crate::blocking::on_a_thread;
 use crate::builder::{LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
+use crate::lingering::Lingering;
 use crate::python::{self, Interpreter, Search};
 use crate::reaper::Reaper;
 
@@ -156,6 +157,7 @@ impl NativeEngine {
             report,
             zygote,
             networks: NetworkNamespaces::default(),
+            lingering: Lingering::default(),
             egress,
             limits: cgroup_limits(limits),
             resources: Arc::clone(&self.resources),

@@ -24,6 +24,7 @@ use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
 use crate::guest;
+use crate::lingering::Lingering;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -38,6 +39,8 @@ pub(super) struct NativeTemplate {
     /// Whom its cells may talk to, if anybody.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
+    /// Those of its cells that are dead and not gone.
+    pub(super) lingering: Lingering,
     /// After the zygote, which takes its cells along when it goes.
     pub(super) resources: Arc<Resources>,
 }
@@ -53,6 +56,7 @@ impl Template for NativeTemplate {
 
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
+            self.lingering.wait_for_room().await;
             let mut cell = self.make(need).await?;
             cell.wait_until_ready()
                 .await

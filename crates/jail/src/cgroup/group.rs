@@ -68,6 +68,8 @@ pub struct CellCgroup {
     pub(super) peak: Option<Reading>,
     pub(super) oom: Option<Reading>,
     pub(super) forks: Option<Reading>,
+    /// What memory it has now, in a file beside `memory.stat`.
+    pub(super) memory: Option<PathBuf>,
 }
 
 impl CellCgroup {
@@ -89,6 +91,21 @@ impl CellCgroup {
             peak_memory_bytes: read(&self.peak),
             oom_kills: read(&self.oom),
             forks_refused: read(&self.forks),
+        }
+    }
+
+    /// Bytes that files in memory still take. None may be left once every process and mount of the cell is gone, but a
+    /// file can be on its way in the queue of a socket that is itself on its way, until the kernel has found them all.
+    pub fn files_in_memory(&self) -> u64 {
+        // The first is cheap and almost always enough to know.
+        const NOTHING_TO_SPEAK_OF: u64 = 256 << 10;
+        let read =
+            |path: &Path, form| Reading::open(path, form).and_then(|reading| reading.read()).unwrap_or(0);
+        match &self.memory {
+            Some(now) if read(now, Form::Number) > NOTHING_TO_SPEAK_OF => {
+                read(&now.with_file_name("memory.stat"), Form::Keyed("shmem"))
+            }
+            _ => 0,
         }
     }
 

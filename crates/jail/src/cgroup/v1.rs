@@ -84,6 +84,7 @@ fn add(
             }
             group.peak = Reading::open(&path.join("memory.max_usage_in_bytes"), Form::Number);
             group.oom = Reading::open(&path.join("memory.oom_control"), Form::Keyed("oom_kill"));
+            group.memory = Some(path.join("memory.usage_in_bytes"));
         }
         Controller::Cpu => {
             const PERIOD_MICROS: f64 = 100_000.0;

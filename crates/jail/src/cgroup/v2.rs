@@ -103,6 +103,7 @@ impl Tree {
         group.cpu = Reading::open(&path.join("cpu.stat"), Form::Keyed("usage_usec"));
         group.peak = Reading::open(&path.join("memory.peak"), Form::Number);
         group.oom = Reading::open(&path.join("memory.events"), Form::Keyed("oom_kill"));
+        group.memory = Some(path.join("memory.current"));
         group.forks = Reading::open(&path.join("pids.events"), Form::Keyed("max"));
         Ok(group)
     }

@@ -19,16 +19,15 @@ pub(super) fn restrict(table: &mut Table) {
     let rules = [
         (general::__NR_socket, only(sockets(), EPERM)),
         (general::__NR_socketpair, only(unix_sockets(), EPERM)),
-        (general::__NR_setsockopt, only(socket_options(SETTABLE), ENOPROTOOPT)),
+        (general::__NR_setsockopt, settable()),
         (general::__NR_getsockopt, only(socket_options(READABLE), ENOPROTOOPT)),
         (general::__NR_ioctl, only(vec![vec![one_of(1, REQUESTS)]], ENOTTY)),
         (general::__NR_prctl, only(vec![vec![one_of(0, ATTRIBUTES)]], EINVAL)),
         (general::__NR_fcntl, only(vec![vec![one_of(1, DESCRIPTOR_COMMANDS)]], EINVAL)),
         (general::__NR_madvise, only(vec![vec![one_of(2, ADVICE)]], EINVAL)),
-        // Out-of-band data, which only exploits send over Unix sockets.
-        (general::__NR_sendto, but(vec![any_bit(3, net::MSG_OOB)], EPERM)),
-        (general::__NR_sendmsg, but(vec![any_bit(2, net::MSG_OOB)], EPERM)),
-        (general::__NR_sendmmsg, but(vec![any_bit(3, net::MSG_OOB)], EPERM)),
+        (general::__NR_sendto, but(vec![any_bit(3, NOT_SENT)], EPERM)),
+        (general::__NR_sendmsg, but(vec![any_bit(2, NOT_SENT)], EPERM)),
+        (general::__NR_sendmmsg, but(vec![any_bit(3, NOT_SENT)], EPERM)),
         // Huge pages come out of a pool that is the machine's, and no memory limit counts them.
         (general::__NR_mmap, but(vec![any_bit(3, general::MAP_HUGETLB)], ENOMEM)),
         (general::__NR_memfd_create, but(vec![any_bit(1, !MEMORY_FILE_FLAGS)], EINVAL)),
@@ -105,7 +104,8 @@ const SOL_TCP: u32 = 6;
 const SOL_IPV6: u32 = 41;
 
 /// What programs set. Not here: filters (programs in the kernel), other drivers on top of a connection, time stamps (a
-/// switch for the whole machine), memory shared with the network, labels that outlive their socket, handles on others.
+/// switch for the whole machine), memory shared with the network, labels that outlive their socket, handles on others,
+/// groups of receivers (kept with the interface, in nobody's account, and there is nobody else on it).
 const SETTABLE: Options = &[
     (
         SOL_SOCKET,
@@ -161,8 +161,6 @@ const SETTABLE: Options = &[
             net::IP_MULTICAST_IF,
             net::IP_MULTICAST_TTL,
             net::IP_MULTICAST_LOOP,
-            net::IP_ADD_MEMBERSHIP,
-            net::IP_DROP_MEMBERSHIP,
         ],
     ),
     (
@@ -182,8 +180,6 @@ const SETTABLE: Options = &[
             net::IPV6_MULTICAST_IF,
             net::IPV6_MULTICAST_HOPS,
             net::IPV6_MULTICAST_LOOP,
-            net::IPV6_ADD_MEMBERSHIP,
-            net::IPV6_DROP_MEMBERSHIP,
         ],
     ),
 ];
@@ -215,9 +211,13 @@ const READABLE: Options = &[
     (SOL_IPV6, &[net::IPV6_MTU]),
 ];
 
-/// Lets a socket keep the buffers it has.
-pub(super) fn keep_socket_buffers() -> Treatment {
-    but(vec![equal(1, SOL_SOCKET), one_of(2, &[net::SO_RCVBUF, net::SO_SNDBUF])], DONE)
+/// The list, but a socket keeps the buffers it has, and says that it was done. A listener hands its size on to
+/// connections that nobody has accepted, and what those hold is in nobody's account.
+fn settable() -> Treatment {
+    let buffers = vec![equal(1, SOL_SOCKET), one_of(2, &[net::SO_RCVBUF, net::SO_SNDBUF])];
+    let mut list = only(socket_options(SETTABLE), ENOPROTOOPT);
+    list.rules.insert(0, Rule { tests: buffers, answer: DONE });
+    list
 }
 
 /// Requests to drivers: what a descriptor holds, what a terminal looks like, what interfaces there are.
@@ -250,7 +250,9 @@ const REQUESTS: &[u32] = &[
     // By which PID 1 of a cell hears of a guest's sockets. On anything but its listener they mean nothing.
     SECCOMP_IOCTL_NOTIF_RECV,
     SECCOMP_IOCTL_NOTIF_SEND,
+    SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 ];
+const SECCOMP_IOCTL_NOTIF_SET_FLAGS: u32 = 0x4008_2104;
 const SECCOMP_IOCTL_NOTIF_RECV: u32 = 0xc050_2100;
 const SECCOMP_IOCTL_NOTIF_SEND: u32 = 0xc018_2101;
 
@@ -284,7 +286,8 @@ const ATTRIBUTES: &[u32] = &[
 ];
 pub(super) const PR_SET_SECCOMP: u32 = prctl::PR_SET_SECCOMP;
 
-/// What may be done with a descriptor. Not here: being told who uses a file, and making them wait.
+/// What may be done with a descriptor. Not here: being told who uses a file, making them wait, and locks that belong to
+/// an open file, which the kernel shows to nobody as a cell's.
 const DESCRIPTOR_COMMANDS: &[u32] = &[
     general::F_DUPFD,
     general::F_GETFD,
@@ -294,9 +297,6 @@ const DESCRIPTOR_COMMANDS: &[u32] = &[
     general::F_GETLK,
     general::F_SETLK,
     general::F_SETLKW,
-    general::F_OFD_GETLK,
-    general::F_OFD_SETLK,
-    general::F_OFD_SETLKW,
     general::F_SETOWN,
     general::F_GETOWN,
     general::F_SETOWN_EX,
@@ -338,6 +338,10 @@ const ADVICE: &[u32] = &[
     general::MADV_GUARD_INSTALL,
     general::MADV_GUARD_REMOVE,
 ];
+
+/// Out-of-band data, which only exploits send over Unix sockets, and connecting by sending, about which nobody is asked.
+const NOT_SENT: u32 = net::MSG_OOB | MSG_FASTOPEN;
+const MSG_FASTOPEN: u32 = 0x2000_0000;
 
 const MEMORY_FILE_FLAGS: u32 =
     general::MFD_CLOEXEC | general::MFD_ALLOW_SEALING | general::MFD_NOEXEC_SEAL | general::MFD_EXEC;

@@ -26,12 +26,13 @@ const EINVAL: Answer = Answer::Errno(22);
 const ENOSYS: Answer = Answer::Errno(38);
 const DONE: Answer = Answer::Errno(0);
 
-/// Whether anybody is told when a guest makes a socket of the Internet families.
+/// Whether anybody is asked before a guest makes things in the kernel that no limit counts: sockets of the Internet
+/// families, connections that nobody has accepted, locks on parts of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sockets {
-    /// Each such call waits until whoever holds the listener of this program has said to go on.
+pub enum Supervision {
+    /// Each such call waits until whoever holds the listener of this program has answered.
     Watched,
-    /// Nobody is told.
+    /// Nobody is asked.
     Unwatched,
 }
 
@@ -43,20 +44,18 @@ pub fn zygote_filter() -> Vec<u8> {
 /// In what cells differ.
 #[derive(Debug, Clone, Copy)]
 pub struct CellFilter {
-    /// Whether somebody is told of its sockets.
-    pub sockets: Sockets,
+    /// Whether somebody is asked about its sockets and locks.
+    pub supervision: Supervision,
     /// What of its memory a control group counts.
     pub counted: Counted,
 }
 
-/// What of a cell's memory is counted for all its processes together.
+/// Whether a cell's memory is counted for all its processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// All of it.
+    /// It is.
     Everything,
-    /// All but what sockets hold. Asking for larger buffers then does nothing and says that it was done.
-    NotSockets,
-    /// Nothing: memory that belongs to no process would belong to nobody, so none can be had.
+    /// It is not: memory that belongs to no process would belong to nobody, so none can be had.
     Nothing,
 }
 
@@ -92,12 +91,12 @@ fn cell_table(cell: CellFilter) -> Table {
     // Each would be a program in the kernel, in memory that all of the machine shares a bound on.
     let more_filters = Test::In { argument: 0, values: vec![arguments::PR_SET_SECCOMP] };
     table.insert(general::__NR_prctl.into(), unless(more_filters, EINVAL));
-    if cell.sockets == Sockets::Watched {
+    if cell.supervision == Supervision::Watched {
         let internet = Test::In { argument: 0, values: vec![net::AF_INET, net::AF_INET6] };
         table.insert(general::__NR_socket.into(), unless(internet, Answer::Notify));
-    }
-    if cell.counted != Counted::Everything {
-        table.insert(general::__NR_setsockopt.into(), arguments::keep_socket_buffers());
+        table.insert(general::__NR_connect.into(), Answer::Notify.into());
+        let locking = Test::In { argument: 1, values: vec![general::F_SETLK, general::F_SETLKW] };
+        table.insert(general::__NR_fcntl.into(), unless(locking, Answer::Notify));
     }
     if cell.counted == Counted::Nothing {
         for call in calls::MEMORY_OF_NOBODY {
@@ -112,14 +111,14 @@ mod tests {
     use super::program::tests::{HERE, run, word};
     use super::*;
 
-    fn cell(sockets: Sockets) -> Vec<u8> {
-        cell_filter(CellFilter { sockets, counted: Counted::Nothing })
+    fn cell(supervision: Supervision) -> Vec<u8> {
+        cell_filter(CellFilter { supervision, counted: Counted::Nothing })
     }
 
     #[test]
     fn the_programs_fit_the_kernels_limit() {
         const BPF_MAXINSNS: usize = 4096;
-        for program in [zygote_filter(), cell(Sockets::Watched), cell(Sockets::Unwatched)] {
+        for program in [zygote_filter(), cell(Supervision::Watched), cell(Supervision::Unwatched)] {
             assert!(!program.is_empty());
             assert_eq!(program.len() % 8, 0);
             assert!(program.len() / 8 < BPF_MAXINSNS, "{} instructions", program.len() / 8);
@@ -152,13 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn internet_sockets_are_asked_about_only_where_they_are_watched() {
-        let socket =
-            |sockets, family: u64| run(&cell(sockets), HERE, general::__NR_socket, [family, 1, 0, 0, 0, 0]);
+    fn sockets_connections_and_locks_are_asked_about_only_where_somebody_answers() {
+        let answers = |call, arguments: [u64; 6]| {
+            [Supervision::Watched, Supervision::Unwatched]
+                .map(|supervision| run(&cell(supervision), HERE, call, arguments))
+        };
+        let (asked, free) = (word(Answer::Notify), word(Answer::Allow));
         for family in [2, 10] {
-            assert_eq!(socket(Sockets::Watched, family), word(Answer::Notify));
-            assert_eq!(socket(Sockets::Unwatched, family), word(Answer::Allow));
+            assert_eq!(answers(general::__NR_socket, [family, 1, 0, 0, 0, 0]), [asked, free]);
         }
-        assert_eq!(socket(Sockets::Watched, 1), word(Answer::Allow));
+        assert_eq!(answers(general::__NR_socket, [1, 1, 0, 0, 0, 0]), [free, free]);
+        assert_eq!(answers(general::__NR_connect, [3, 5, 0, 0, 0, 0]), [asked, free]);
+        for (command, expected) in
+            [(general::F_SETLK, asked), (general::F_SETLKW, asked), (general::F_GETFL, free)]
+        {
+            assert_eq!(answers(general::__NR_fcntl, [3, command.into(), 0, 0, 0, 0]), [expected, free]);
+        }
     }
 }

@@ -29,4 +29,5 @@ mod memory;
 mod output;
 mod processes;
 mod time;
+mod uncounted;
 mod usage;

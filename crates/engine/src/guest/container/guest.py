@@ -103,14 +103,15 @@ def become_guest(harness, modules, open_files, announce, channel, stdout, stderr
         nothing = os.open("/dev/null", os.O_RDONLY)
         for old, new in ((nothing, 0), (stdout, 1), (stderr, 2)):
             os.dup2(old, new)
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         os.dup2(channel, CHANNEL, inheritable=False)
         os.closerange(3, CHANNEL)
         os.closerange(CHANNEL + 1, most)
         open_files = min(open_files, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGALRM, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         rights.prctl(rights.PR_SET_DUMPABLE, 1)
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)

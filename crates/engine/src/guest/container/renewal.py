@@ -144,3 +144,7 @@ def make_as_new(places, next_guest, wait_for_a_death):
         wait_for_a_death()
     for place in places:
         empty(place, deadline)
+        # A file without a name may be on its way to somebody who is dead.
+        room = os.statvfs(place)
+        if room.f_bfree != room.f_blocks:
+            raise OSError(errno.EBUSY, f"something in {place} is still there, without a name")

@@ -13,7 +13,7 @@ stdout, so a guest cannot speak for it; a guest has its user id, though, and sha
 
     rights.py    what is given up            host.py     the container's stdin and stdout     meter.py    what the kernel counts
     guest.py     the process of one use      renewal.py  undoing what it did                  way_out.py  the listener for the proxy
-    sockets.py   whether a guest made one
+    questions.py what it is asked about before it is made
 
 Standard library only; CPython 3.9 and later.
 """
@@ -41,7 +41,7 @@ def _load(name):
 # In this order: each uses those before it.
 rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
-renewal, way_out, Sockets = _load("renewal"), _load("way_out"), _load("sockets").Sockets
+renewal, way_out, questions = _load("renewal"), _load("way_out"), _load("questions")
 Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
 
 #: How closely processor time is told while something runs.
@@ -53,9 +53,9 @@ OWN = os.getpid()
 class Supervisor:
     """Serves the host with one guest after the other."""
 
-    def __init__(self, host, harness, modules, settings, sockets):
+    def __init__(self, host, harness, modules, settings, asked):
         self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
-        self._sockets = sockets
+        self._questions, self._sockets_at_rest = asked, None
         self._authority = settings["authority"]
         self._places = renewal.places(settings["granted"])
         self._kernel = renewal.Kernel()
@@ -87,6 +87,7 @@ class Supervisor:
             poll.poll(left * 1000)
             guest.gather()
         guest.forget()
+        self._sockets_at_rest = questions.sockets_in_use()
         self._take(guest)
 
     def _take(self, guest):
@@ -109,7 +110,7 @@ class Supervisor:
             else:
                 poll.register(0, select.POLLIN)
             poll.register(self._bell, select.POLLIN)
-            asked = self._sockets.descriptor
+            asked = self._questions.descriptor
             if asked is not None:
                 poll.register(asked, select.POLLIN)
             if guest is not None:
@@ -119,7 +120,7 @@ class Supervisor:
             wait = max(0.0, self._next_look - time.monotonic()) * 1000 if self._busy else None
             events = dict(poll.poll(wait))
             if asked is not None and asked in events:
-                self._notice_sockets()
+                self._questions.answer(self._tell_of_sockets)
             if self._bell in events:
                 os.read(self._bell, 4096)
                 if reap(guest) and guest is not None:
@@ -193,16 +194,16 @@ class Supervisor:
                         self._authority = message["authority"]
                         way_out.trust(self._authority)
                     # The listener is a socket as well, about which the kernel asks this very process.
-                    self._notice_sockets()
+                    self._tell_of_sockets()
+                    self._questions.answer_elsewhere()
                     way_out.open_way_out(message)
                 except OSError as error:
                     os.write(2, f"no way out: {error}\n".encode())
         host.wipe_what_was_read()
 
-    def _notice_sockets(self):
-        if not self._sockets.were_made:
+    def _tell_of_sockets(self):
+        if not self._questions.sockets_were_made:
             self._host.tell("sockets_made")
-        self._sockets.notice()
 
     def _bury(self, guest):
         """The guest is dead: so is everything it started. Its last words, then how it ended."""
@@ -240,7 +241,7 @@ class Supervisor:
                 self._guest.close()
                 self._guest.forget()
                 self._guest = None
-            if self._sockets.were_made:
+            if self._questions.sockets_were_made:
                 raise RuntimeError("the last guest made a socket, and what that leaves in a network cannot be undone")
             self._host.wipe_what_was_read()
             # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
@@ -249,6 +250,8 @@ class Supervisor:
             if self._authority:
                 way_out.trust(self._authority)
             self._kernel.forget_objects()
+            if questions.sockets_in_use() != self._sockets_at_rest:
+                raise RuntimeError("sockets of the last guest are still on their way in one another's queues")
             self._take(guest)
         except Exception as error:
             if os.getpid() != OWN:
@@ -293,8 +296,8 @@ def main():
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
-        sockets = Sockets(rights.refuse_more_calls(HOME))
-        supervisor = Supervisor(host, harness, (module, spare), settings, sockets)
+        asked = questions.Questions(rights.refuse_more_calls(HOME))
+        supervisor = Supervisor(host, harness, (module, spare), settings, asked)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
         if os.getpid() != OWN:

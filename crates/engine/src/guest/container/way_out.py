@@ -1,6 +1,8 @@
 """How guests reach the hosts their config allows: through a listener on this container's loopback that the proxy serves."""
 
+import contextlib
 import os
+import resource
 import socket
 
 #: Where an authority is kept that programs are to believe, if there is one. Guests can write here too: they have our user id.
@@ -16,10 +18,22 @@ def open_way_out(settings):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
             proxy.settimeout(20)
             proxy.connect(settings["socket"])
-            socket.send_fds(proxy, [b"\n"], [listener.fileno()])
+            with _more_on_its_way():
+                socket.send_fds(proxy, [b"\n"], [listener.fileno()])
             answer = proxy.recv(256)
             if answer != b"ok\n":
                 raise ConnectionError(f"the proxy did not take the listener: {answer.decode('utf-8', 'replace').strip()}")
+
+
+@contextlib.contextmanager
+def _more_on_its_way():
+    """However many descriptors guests with our user id have on their way, ours may be among them: the sender's limit counts."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 
 
 def trust(authority):

@@ -83,8 +83,8 @@ pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
     let split_in_two = join_cgroups(parts)
         .and_then(|()| confine(plan, parts, outer_id))
-        .and_then(|()| install_filter(plan, parts))
-        .and_then(|listener| split(plan, parts, listener));
+        .and_then(|locks| Ok((locks, install_filter(plan, parts)?)))
+        .and_then(|(locks, listener)| split(plan, parts, [listener, locks]));
     if let Err((step, error)) = split_in_two {
         report(parts.status, format!("F{step}: {error}").as_bytes());
         kernel::exit_now(SETUP_FAILED)
@@ -99,7 +99,8 @@ fn join_cgroups(parts: &CellParts<'_>) -> Step {
     kernel::leave_namespaces(kernel::CLONE_NEWCGROUP).step(|| "create a cgroup namespace".into())
 }
 
-fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
+/// The descriptor is the kernel's list of locks, by which PID 1 counts them.
+fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option<RawFd>> {
     // Should the machine run out of memory, a cell goes before its zygote, and that before the host.
     const FIRST_TO_GO: &str = "1000";
     // Ids have changed since the last execve, which makes /proc/self root's until we say otherwise.
@@ -116,9 +117,14 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
     kernel::take_ids(plan.guest_id, Some(plan.guest_id)).step(|| "forget the zygote's ids".into())?;
     // Group and session are, too: a signal or a priority for "my group" would reach the zygote and every other cell.
     kernel::begin_session().step(|| "begin a session".into())?;
+    let mut locks = None;
     for mount in &plan.mounts {
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
+        if mount.kind == "proc" {
+            // Before it is covered: it shows some of the whole machine's. Not owned, as the listener below.
+            locks = File::open("/proc/locks").ok().map(IntoRawFd::into_raw_fd);
+        }
     }
     show_scratch(plan, parts.status)?;
     kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
@@ -126,7 +132,7 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step {
     if plan.landlock > 0 {
         enter_landlock(plan)?;
     }
-    Ok(())
+    Ok(locks)
 }
 
 /// The last lock. The descriptor is the one on which PID 1 is asked about sockets; where the kernel has none to give,
@@ -189,12 +195,12 @@ fn enter_landlock(plan: &CellPlan) -> Step {
 }
 
 /// Forks PID 2 and returns in it; PID 1 goes on as a program of its own.
-fn split(plan: &CellPlan, parts: &CellParts<'_>, listener: Option<RawFd>) -> Step {
+fn split(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -> Step {
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
     kernel::default_signal(SIGCHLD);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
-        Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts, listener))),
+        Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts, for_init))),
         Forked::Child => {
             take_descriptors(parts).step(|| "arrange descriptors".into())?;
             // Last, because a low limit on descriptors would forbid the channel its high number.
@@ -252,18 +258,23 @@ fn take_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
 }
 
 /// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
-fn become_init(parts: &CellParts<'_>, listener: Option<RawFd>) -> io::Error {
+fn become_init(parts: &CellParts<'_>, listener_and_locks: [Option<RawFd>; 2]) -> io::Error {
     const STATUS: RawFd = 3;
-    const LISTENER: RawFd = 4;
+    const LISTENER_AND_LOCKS: [RawFd; 2] = [4, 5];
     // No pipe of the guest's may be held open from here.
     let alone = (|| {
         let status = kernel::duplicate_above(parts.status, CHANNEL)?;
         let init = kernel::duplicate_above(parts.init, CHANNEL)?;
-        let listener = listener.map(|fd| kernel::duplicate_above(fd, CHANNEL)).transpose()?;
+        let mut aside = [None; 2];
+        for (aside, fd) in aside.iter_mut().zip(listener_and_locks) {
+            *aside = fd.map(|fd| kernel::duplicate_above(fd, CHANNEL)).transpose()?;
+        }
         kernel::close_between(0, CHANNEL - 1)?;
         kernel::duplicate_onto(status, STATUS)?;
-        if let Some(listener) = listener {
-            kernel::duplicate_onto(listener, LISTENER)?;
+        for (aside, number) in aside.into_iter().zip(LISTENER_AND_LOCKS) {
+            if let Some(aside) = aside {
+                kernel::duplicate_onto(aside, number)?;
+            }
         }
         Ok(init)
     })();

@@ -4,19 +4,22 @@
 //! and ends too, which takes the rest of the cell along. It is a program of its own, rather than a clone of the zygote that
 //! loops, because a clone costs a millisecond to make, another half to take apart, and memory in between.
 //!
-//! It is also asked about every socket of the Internet families that anybody in the cell makes. It always says yes, but
-//! tells the host the first time, before it does: from then on the cell's network namespace is not as it was.
+//! It is also asked before anybody in the cell makes something that no limit of the kernel's counts: a socket of the
+//! Internet families, a connection, a lock on a part of a file. It says yes until there are too many
+//! (`questions`), and tells the host of the first socket: from then on the cell's network namespace is not as it was.
 //!
 //! ```text
 //!  wait ─┬─ a child has ended ──► reap; the guest: "E" to the host, exit
-//!        └─ somebody asks ──────► the first time: "N" to the host ─► go on
+//!        └─ somebody asks ──────► count ─► the first socket: "N" to the host ─► go on, or not
 //! ```
 //!
 //! Built by `build.rs` without the standard library; descriptor 3 is the status socket, 4 the one on which it is asked,
-//! if there is one, and no other is open.
+//! 5 the kernel's list of locks, if there are any, and no other is open.
 
 #![no_std]
 #![no_main]
+
+mod questions;
 
 use core::arch::{asm, global_asm};
 use core::mem::MaybeUninit;
@@ -24,6 +27,7 @@ use core::panic::PanicInfo;
 
 const STATUS: usize = 3;
 const LISTENER: i32 = 4;
+const LOCKS: usize = 5;
 const GUEST: isize = 2;
 const EINTR: isize = -4;
 const SIGALRM: usize = 14;
@@ -33,21 +37,30 @@ const SIGCHLD: usize = 17;
 mod number {
     pub(crate) const READ: usize = 0;
     pub(crate) const WRITE: usize = 1;
+    pub(crate) const CLOSE: usize = 3;
+    pub(crate) const LSEEK: usize = 8;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const IOCTL: usize = 16;
     pub(crate) const SETITIMER: usize = 38;
+    pub(crate) const SOCKET: usize = 41;
     pub(crate) const WAIT4: usize = 61;
+    pub(crate) const FCNTL: usize = 72;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const EXIT: usize = 231;
+    pub(crate) const OPENAT: usize = 257;
     pub(crate) const PPOLL: usize = 271;
     pub(crate) const SIGNALFD4: usize = 289;
 }
 
 #[cfg(target_arch = "aarch64")]
 mod number {
+    pub(crate) const FCNTL: usize = 25;
     pub(crate) const IOCTL: usize = 29;
+    pub(crate) const OPENAT: usize = 56;
+    pub(crate) const CLOSE: usize = 57;
+    pub(crate) const LSEEK: usize = 62;
     pub(crate) const READ: usize = 63;
     pub(crate) const WRITE: usize = 64;
     pub(crate) const PPOLL: usize = 73;
@@ -58,6 +71,7 @@ mod number {
     pub(crate) const RT_SIGPROCMASK: usize = 135;
     pub(crate) const GETRUSAGE: usize = 165;
     pub(crate) const PRCTL: usize = 167;
+    pub(crate) const SOCKET: usize = 198;
     pub(crate) const WAIT4: usize = 260;
 }
 
@@ -109,18 +123,21 @@ extern "C" fn run() -> ! {
         PollFd { fd: deaths(), events: POLLIN, returned: 0 },
         PollFd { fd: LISTENER, events: POLLIN, returned: 0 },
     ];
-    let mut told = false;
+    be_woken_by_the_clock();
+    be_woken_at_once();
+    let mut counts = questions::Counts::new();
+    // A guest may be dead by now.
+    reap();
     loop {
-        // Before the first wait: a guest may be dead by now.
-        reap();
         // SAFETY: the array has the stated length and outlives the call; no time limit and no mask are given.
         unsafe { call(number::PPOLL, fds.as_mut_ptr() as usize, fds.len(), 0, 0) };
         if fds[0].returned != 0 {
             forget_deaths(fds[0].fd);
+            reap();
         }
         match fds[1].returned {
             0 => {}
-            POLLIN => answer(&mut told),
+            POLLIN => answer(&mut counts),
             // There is no listener, or nobody is left who could ask.
             _ => fds[1].fd = -1,
         }
@@ -172,11 +189,14 @@ fn forget_deaths(fd: i32) {
     unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, 128, 0) };
 }
 
-/// What the kernel asks, as far as it matters here.
+/// What the kernel asks: `struct seccomp_notif`.
 #[repr(C)]
 struct Question {
     id: u64,
-    rest: [u64; 9],
+    _asker: u64,
+    call: i32,
+    _architecture: u32,
+    _rest: [u64; 7],
 }
 
 #[repr(C)]
@@ -187,15 +207,20 @@ struct Reply {
     flags: u32,
 }
 
-/// Lets one call go on, and tells the host of the first.
-fn answer(told: &mut bool) {
+/// Whoever asks gives us its processor for the answer, instead of having us woken on another one. Older kernels cannot.
+fn be_woken_at_once() {
+    const SET_FLAGS: usize = 0x4008_2104;
+    const SYNCHRONOUS: usize = 1;
+    // SAFETY: no memory is involved.
+    unsafe { call(number::IOCTL, LISTENER as usize, SET_FLAGS, SYNCHRONOUS, 0) };
+}
+
+/// Answers one question.
+fn answer(counts: &mut questions::Counts) {
     const RECEIVE: usize = 0xc050_2100;
     const SEND: usize = 0xc018_2101;
     const CONTINUE: u32 = 1;
-    if !*told {
-        be_woken_by_the_clock();
-    }
-    let mut question = Question { id: 0, rest: [0; 9] };
+    let mut question = Question { id: 0, _asker: 0, call: 0, _architecture: 0, _rest: [0; 7] };
     // Who asked may have died since the kernel said that somebody asks. To receive would then be to wait for the next
     // one, perhaps for ever, with nobody to reap; so the clock ends every wait.
     set_clock(WAKE_UP_MICROS);
@@ -206,11 +231,9 @@ fn answer(told: &mut bool) {
     if received < 0 {
         return;
     }
-    if !*told {
-        *told = true;
-        tell(b"N");
-    }
-    let reply = Reply { id: question.id, value: 0, error: 0, flags: CONTINUE };
+    let refusal = counts.refusal(question.call as usize);
+    let flags = if refusal == 0 { CONTINUE } else { 0 };
+    let reply = Reply { id: question.id, value: 0, error: -refusal, flags };
     // SAFETY: the structure has the layout of `struct seccomp_notif_resp` and outlives the call.
     unsafe { call(number::IOCTL, LISTENER as usize, SEND, &raw const reply as usize, 0) };
 }
