@@ -5,7 +5,7 @@ use std::sync::Arc;
 use belljar_core::policy::{Denial, Rule, Target, decide};
 
 use crate::audit::{Asked, Audit, OnDenial, Record};
-use crate::budget::{Bytes, Descriptors, Labour, Rate, Share};
+use crate::budget::{Bytes, CellPorts, Descriptors, Labour, Rate, Share};
 use crate::egress::Shared;
 use crate::upstream::Pool;
 
@@ -23,6 +23,7 @@ pub(crate) struct Cell {
     pub(crate) dials: Rate,
     pub(crate) labour: Arc<Labour>,
     pub(crate) descriptors: Share,
+    pub(crate) ports: CellPorts,
     /// Connections to hosts that wait for another request of this cell's.
     pub(crate) pool: Pool,
 }
@@ -36,6 +37,7 @@ impl Cell {
             dials: Rate::new(limits.dials_per_second, limits.saved_dials),
             labour: Arc::new(Labour::new(limits.processor_cores, limits.saved_processor_time)),
             descriptors: Descriptors::of_this_process().share(FLOOR),
+            ports: shared.ports.of_a_cell(),
             pool: Pool::default(),
             shared,
         }

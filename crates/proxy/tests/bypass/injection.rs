@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
 
 /// A proxy that gives `good.test` its key.
-struct World {
-    cell: CellEgress,
+pub(crate) struct World {
+    pub(crate) cell: CellEgress,
     address: SocketAddr,
     /// Whom the guest believes.
     trust: RootCertStore,
 }
 
-fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
+pub(crate) fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
     let mut policy = policy(&[port]);
     let [host, header, secret, prefix] = ["good.test", "Authorization", "KEY", "Bearer "].map(String::from);
     policy.inject = vec![Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls }];
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// One request inside TLS that the proxy opens.
-    async fn ask(&self, port: u16, request: &str) -> String {
+    pub(crate) async fn ask(&self, port: u16, request: &str) -> String {
         let stream = self.tunnel(&format!("good.test:{port}")).await;
         let name = ServerName::try_from("good.test").unwrap();
         let mut stream = connector(self.trust.clone()).connect(name, stream).await.unwrap();
