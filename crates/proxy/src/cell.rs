@@ -5,6 +5,7 @@ use std::sync::Arc;
 use belljar_core::policy::{Denial, Rule, Target, decide};
 
 use crate::audit::{Asked, Audit, OnDenial, Record};
+use crate::authority::on_record;
 use crate::budget::{Bytes, CellPorts, Descriptors, Labour, Rate, Share};
 use crate::egress::Shared;
 use crate::upstream::Pool;
@@ -46,15 +47,15 @@ impl Cell {
     /// Whether a host may be reached; a refusal is on record.
     pub(crate) fn decide(&self, host: &str, port: u16) -> Result<Target, Denial> {
         let decided = match decide(&self.shared.policy, host, port) {
-            Ok(_) if self.bytes.is_spent() => Err(Denial::new(host, port, Rule::Limit("bytes of this run"))),
-            decided => decided,
+            Ok(_) if self.bytes.is_spent() => Err(Rule::Limit("bytes of this run")),
+            decided => decided.map_err(|denial| denial.rule),
         };
-        decided.inspect_err(|denial| self.audit.deny(denial))
+        decided.map_err(|rule| self.denied(host, port, rule))
     }
 
     /// A refusal that was not for [`decide`] to make, now on record.
     pub(crate) fn denied(&self, host: &str, port: u16, rule: Rule) -> Denial {
-        let denial = Denial::new(host, port, rule);
+        let denial = Denial { host: on_record(host).to_owned(), port, rule };
         self.audit.deny(&denial);
         denial
     }

@@ -57,7 +57,7 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head
 }
 
 fn locate(cell: &Cell, head: &Head) -> Result<Target, Denial> {
-    let denied = |rule| cell.denied(&head.target, 0, rule);
+    let denied = |rule| cell.denied("", 0, rule);
     let (host, port) = authority::split(&head.target).map_err(denied)?;
     let port = port.ok_or_else(|| denied(Rule::Http("CONNECT without a port")))?;
     if head.framing != Framing::Length(0) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use belljar_core::policy::{Denial, Host, HostError, Rule, Target, folded, is_for_one_connection};
+use belljar_core::policy::{Denial, Host, HostError, Rule, Target, decide, folded, is_for_one_connection};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Uri};
@@ -95,7 +95,10 @@ async fn answer_one<S: Stream>(
 
 fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
     let url = &head.target;
-    let refused = |rule| cell.denied(url, 0, rule);
+    let refused = |rule| {
+        let (host, port) = authority::on_record_of_url(url);
+        cell.denied(host, port, rule)
+    };
     let Some(rest) = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://")).map(|_| &url[7..])
     else {
         let rule = match url.contains("://") {
@@ -110,6 +113,10 @@ fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
         return Err(refused(HostError::Empty.into()));
     }
     let port = port.unwrap_or(80);
+    // A password with a slash in it makes its first part look like a host.
+    if path.contains('@') {
+        decide(&cell.shared.policy, host, port).map_err(|denial| refused(denial.rule))?;
+    }
     let denied = |rule| cell.denied(host, port, rule);
     if path.contains('#') {
         return Err(denied(Rule::Http("a fragment in the URL")));
@@ -159,13 +166,25 @@ fn check(cell: &Cell, head: &Head, target: &Target, default_port: u16) -> Result
         Method::DELETE,
         Method::OPTIONS,
     ];
-    if cell.shared.injections.are_for(target) && !USUAL.contains(&head.method) {
-        return Err(Rule::Method);
+    if cell.shared.injections.are_for(target) {
+        // Some servers take the method from a header. Whatever such a header is called, what it says is held to the same list.
+        let is_usual =
+            |said: &[u8]| USUAL.iter().any(|usual| usual.as_str().as_bytes().eq_ignore_ascii_case(said));
+        let mut said = head.headers.iter().filter(|(name, _)| names_a_method(name));
+        if !USUAL.contains(&head.method) || said.any(|(_, value)| !is_usual(value.as_bytes())) {
+            return Err(Rule::Method);
+        }
     }
     if head.headers.contains_key(header::UPGRADE) || head::connection_says(&head.headers, "upgrade") {
         return Err(Rule::Upgrade);
     }
     Ok(())
+}
+
+/// Whether a server could take its method from this header: `X-HTTP-Method-Override` and its kin, in any spelling.
+fn names_a_method(name: &HeaderName) -> bool {
+    let name = folded(name.as_str());
+    name.contains("method") || name.split('-').any(|word| word == "verb")
 }
 
 /// Whether a `Host` header names the target, whatever its spelling.

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     Timeout,
     #[error("no answer in time")]
     Silent,
-    #[error("TLS with the host failed: {0}")]
+    #[error("TLS with the host failed: {}", why(.0))]
     Tls(#[source] io::Error),
     #[error("the host broke off or sent something that is not HTTP")]
     Broken,
@@ -29,6 +29,26 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout | Self::Silent)
+    }
+}
+
+/// Why TLS failed, in words of ours: what rustls says quotes names, and a guest or a host chose them.
+fn why(error: &io::Error) -> &'static str {
+    use rustls::{CertificateError as Bad, Error};
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::InvalidCertificate(bad)) => match bad {
+            Bad::UnknownIssuer => "nobody who is trusted vouches for its certificate",
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            Bad::Expired | Bad::ExpiredContext { .. } => "its certificate has expired",
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => "its certificate is not valid yet",
+            Bad::Revoked => "its certificate was revoked",
+            _ => "its certificate is not valid",
+        },
+        Some(Error::AlertReceived(_)) => "it refused the handshake",
+        Some(_) => "it does not speak TLS as it should",
+        None => "the connection broke off",
     }
 }
 
