@@ -46,11 +46,15 @@ impl Cell {
 
     /// Whether a host may be reached; a refusal is on record.
     pub(crate) fn decide(&self, host: &str, port: u16) -> Result<Target, Denial> {
-        let decided = match decide(&self.shared.policy, host, port) {
+        self.judge(host, port).map_err(|rule| self.denied(host, port, rule))
+    }
+
+    /// The same, and a refusal is for the caller to record.
+    pub(crate) fn judge(&self, host: &str, port: u16) -> Result<Target, Rule> {
+        match decide(&self.shared.policy, host, port) {
             Ok(_) if self.bytes.is_spent() => Err(Rule::Limit("bytes of this run")),
             decided => decided.map_err(|denial| denial.rule),
-        };
-        decided.map_err(|rule| self.denied(host, port, rule))
+        }
     }
 
     /// A refusal that was not for [`decide`] to make, now on record.
