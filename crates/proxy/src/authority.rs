@@ -1,6 +1,6 @@
 //! `host:port` as it stands in a URL, in CONNECT and in a `Host` header.
 
-use belljar_core::policy::{HostError, Rule};
+use belljar_core::policy::{Host, HostError, Rule};
 
 /// Splits off the port. What the host is, and whether it is one, is for [`decide`](belljar_core::policy::decide).
 pub(crate) fn split(authority: &str) -> Result<(&str, Option<u16>), Rule> {
@@ -15,6 +15,25 @@ pub(crate) fn split(authority: &str) -> Result<(&str, Option<u16>), Rule> {
         None if rest.is_empty() => Ok((host, None)),
         None => Err(HostError::Brackets.into()),
         Some(port) => parse_port(port).map(|port| (host, Some(port))),
+    }
+}
+
+/// What of a guest's words for a host may be on record and in an answer: a host, as it was written, or nothing.
+///
+/// Whatever else it wrote may be a secret, and one that was escaped or cut would not be recognised when secrets are hidden. What is
+/// a host needs neither.
+pub(crate) fn on_record(host: &str) -> &str {
+    if Host::parse(host).is_ok() { host } else { "" }
+}
+
+/// The same for a URL that was refused before its host was looked at: no user name, path or query, and nothing at all where an `@`
+/// leaves room for doubt.
+pub(crate) fn on_record_of_url(url: &str) -> (&str, u16) {
+    let Some((_, rest)) = url.split_once("://").filter(|_| !url.contains('@')) else { return ("", 0) };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    match split(authority) {
+        Ok((host, port)) => (on_record(host), port.unwrap_or(0)),
+        Err(_) => ("", 0),
     }
 }
 
@@ -34,6 +53,21 @@ mod tests {
         assert_eq!(split("a.com"), Ok(("a.com", None)));
         assert_eq!(split("[::1]:443"), Ok(("[::1]", Some(443))));
         assert_eq!(split("[::1]"), Ok(("[::1]", None)));
+    }
+
+    #[test]
+    fn of_a_refused_url_its_host_alone_is_on_record() {
+        for (url, host, port) in [
+            ("https://Evil.com:8443/path?query", "Evil.com", 8443),
+            ("ftp://evil.com", "evil.com", 0),
+            ("http://user:hunter2@evil.com/", "", 0),
+            ("http://hunt/er2@evil.com/", "", 0),
+            ("http://hunter2\"\\/", "", 0),
+            ("/hunter2", "", 0),
+            ("hunter2", "", 0),
+        ] {
+            assert_eq!(on_record_of_url(url), (host, port), "{url}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use belljar_core::policy::{Denial, Rule, Target, decide};
 
 use crate::audit::{Asked, Audit, OnDenial, Record};
-use crate::budget::{Bytes, Descriptors, Labour, Rate, Share};
+use crate::authority::on_record;
+use crate::budget::{Bytes, CellPorts, Descriptors, Labour, Rate, Share};
 use crate::egress::Shared;
 use crate::upstream::Pool;
 
@@ -23,6 +24,7 @@ pub(crate) struct Cell {
     pub(crate) dials: Rate,
     pub(crate) labour: Arc<Labour>,
     pub(crate) descriptors: Share,
+    pub(crate) ports: CellPorts,
     /// Connections to hosts that wait for another request of this cell's.
     pub(crate) pool: Pool,
 }
@@ -36,6 +38,7 @@ impl Cell {
             dials: Rate::new(limits.dials_per_second, limits.saved_dials),
             labour: Arc::new(Labour::new(limits.processor_cores, limits.saved_processor_time)),
             descriptors: Descriptors::of_this_process().share(FLOOR),
+            ports: shared.ports.of_a_cell(),
             pool: Pool::default(),
             shared,
         }
@@ -43,16 +46,20 @@ impl Cell {
 
     /// Whether a host may be reached; a refusal is on record.
     pub(crate) fn decide(&self, host: &str, port: u16) -> Result<Target, Denial> {
-        let decided = match decide(&self.shared.policy, host, port) {
-            Ok(_) if self.bytes.is_spent() => Err(Denial::new(host, port, Rule::Limit("bytes of this run"))),
-            decided => decided,
-        };
-        decided.inspect_err(|denial| self.audit.deny(denial))
+        self.judge(host, port).map_err(|rule| self.denied(host, port, rule))
+    }
+
+    /// The same, and a refusal is for the caller to record.
+    pub(crate) fn judge(&self, host: &str, port: u16) -> Result<Target, Rule> {
+        match decide(&self.shared.policy, host, port) {
+            Ok(_) if self.bytes.is_spent() => Err(Rule::Limit("bytes of this run")),
+            decided => decided.map_err(|denial| denial.rule),
+        }
     }
 
     /// A refusal that was not for [`decide`] to make, now on record.
     pub(crate) fn denied(&self, host: &str, port: u16, rule: Rule) -> Denial {
-        let denial = Denial::new(host, port, rule);
+        let denial = Denial { host: on_record(host).to_owned(), port, rule };
         self.audit.deny(&denial);
         denial
     }

@@ -22,13 +22,13 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head
         Ok(target) => target,
         Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
     };
+    let record = cell.open(&target);
     if let Some(authority) = cell.shared.injections.opens(&target) {
         if wire.writer.write_all(ESTABLISHED).await.is_ok() {
-            inside::serve(cell, wire, target, authority).await;
+            inside::serve(cell, wire, inside::Opened { target, authority, record }).await;
         }
         return;
     }
-    let record = cell.open(&target);
     let dialled = tokio::select! {
         dialled = dial(&cell, &target) => dialled,
         () = wire.reader.left(cell.shared.limits.head_bytes) => return,
@@ -57,7 +57,7 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head
 }
 
 fn locate(cell: &Cell, head: &Head) -> Result<Target, Denial> {
-    let denied = |rule| cell.denied(&head.target, 0, rule);
+    let denied = |rule| cell.denied("", 0, rule);
     let (host, port) = authority::split(&head.target).map_err(denied)?;
     let port = port.ok_or_else(|| denied(Rule::Http("CONNECT without a port")))?;
     if head.framing != Framing::Length(0) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use belljar_core::{Decision, NetworkPolicy, Secret};
 
 use crate::audit::OnDenial;
+use crate::budget::Ports;
 use crate::error::EgressError;
 use crate::inject::Injections;
 use crate::limits::Limits;
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) injections: Injections,
     pub(crate) pipes: Arc<Pipes>,
+    pub(crate) ports: Arc<Ports>,
 }
 
 impl Egress {
@@ -65,9 +67,8 @@ impl Egress {
         policy.validate()?;
         let EgressOptions { resolver, limits, secrets, roots } = options;
         let injections = Injections::new(&policy, &secrets, roots)?;
-        Ok(Self {
-            shared: Arc::new(Shared { policy, resolver, limits, injections, pipes: Arc::new(Pipes::new()) }),
-        })
+        let (pipes, ports) = (Arc::new(Pipes::new()), Arc::new(Ports::new(limits.ports_held)));
+        Ok(Self { shared: Arc::new(Shared { policy, resolver, limits, injections, pipes, ports }) })
     }
 
     /// The certificate, as PEM, that programs in the cells must trust; there when the policy opens TLS to a host.

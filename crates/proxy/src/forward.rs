@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use belljar_core::policy::{Denial, Host, HostError, Rule, Target, folded, is_for_one_connection};
+use belljar_core::policy::{Denial, Host, HostError, Rule, Target, decide, folded, is_for_one_connection};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Uri};
 use tokio::net::TcpStream;
 
+use crate::audit::Record;
 use crate::body::Outgoing;
 use crate::cell::Cell;
 use crate::head::{self, Framing, Head};
@@ -33,7 +34,10 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Pla
             Ok(Some(head)) if head.method == Method::CONNECT => {
                 return connect::serve(cell, wire, head, place).await;
             }
-            Ok(Some(head)) => locate(&cell, &head).map(|errand| (errand, head)),
+            Ok(Some(head)) => locate(&cell, &head).map(|errand| {
+                let record = cell.open(&errand.target);
+                (errand, head, record)
+            }),
             Ok(None) => return,
             Err(rule) => Err(cell.denied("", 0, rule)),
         };
@@ -44,13 +48,28 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Pla
     }
 }
 
-/// The same inside a tunnel whose TLS was opened: every request is for the tunnel's own target.
-pub(crate) async fn serve_inside<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, target: Target) {
+/// The same inside a tunnel whose TLS was opened: every request is for the tunnel's own target. The first one goes on with the
+/// tunnel's record.
+pub(crate) async fn serve_inside<S: Stream>(
+    cell: Arc<Cell>,
+    mut wire: Wire<S>,
+    target: Target,
+    tunnel: Arc<Record>,
+) {
+    let mut tunnel = Some(tunnel);
     loop {
-        let errand = match head::read(&mut wire.reader, &cell.shared.limits).await {
+        let asked = match head::read(&mut wire.reader, &cell.shared.limits).await {
             Ok(Some(head)) => locate_inside(&cell, &head, &target).map(|errand| (errand, head)),
             Ok(None) => return,
-            Err(rule) => Err(cell.denied(&target.host.to_string(), target.port, rule)),
+            Err(rule) => Err(rule),
+        };
+        let record = tunnel.take().filter(|record| record.goes_on()).unwrap_or_else(|| cell.open(&target));
+        let errand = match asked {
+            Ok((errand, head)) => Ok((errand, head, record)),
+            Err(rule) => {
+                record.deny(rule);
+                Err(Denial::new(&target.host.to_string(), target.port, rule))
+            }
         };
         match answer_one(&cell, wire, errand).await {
             Some(same) => wire = same,
@@ -63,10 +82,10 @@ pub(crate) async fn serve_inside<S: Stream>(cell: Arc<Cell>, mut wire: Wire<S>, 
 async fn answer_one<S: Stream>(
     cell: &Arc<Cell>,
     mut wire: Wire<S>,
-    errand: Result<(Errand, Head), Denial>,
+    errand: Result<(Errand, Head, Arc<Record>), Denial>,
 ) -> Option<Wire<S>> {
     let policy = &cell.shared.policy;
-    let (errand, head) = match errand {
+    let (errand, head, record) = match errand {
         Ok(errand) => errand,
         Err(denial) => {
             wire.hang_up(&answer::denial(policy, &denial)).await;
@@ -74,7 +93,6 @@ async fn answer_one<S: Stream>(
         }
     };
     let (host, port) = (errand.target.host.to_string(), errand.target.port);
-    let record = cell.open(&errand.target);
     let keep_alive = head.keep_alive;
     let last_words = match relay::exchange(cell, &mut wire, &errand, head, &record).await {
         Ok(()) if keep_alive => return Some(wire),
@@ -95,7 +113,10 @@ async fn answer_one<S: Stream>(
 
 fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
     let url = &head.target;
-    let refused = |rule| cell.denied(url, 0, rule);
+    let refused = |rule| {
+        let (host, port) = authority::on_record_of_url(url);
+        cell.denied(host, port, rule)
+    };
     let Some(rest) = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://")).map(|_| &url[7..])
     else {
         let rule = match url.contains("://") {
@@ -110,13 +131,15 @@ fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
         return Err(refused(HostError::Empty.into()));
     }
     let port = port.unwrap_or(80);
-    let denied = |rule| cell.denied(host, port, rule);
+    // A password with a slash in it makes its first part look like a host.
+    let is_doubtful = path.contains('@') && decide(&cell.shared.policy, host, port).is_err();
+    let denied = |rule| if is_doubtful { refused(rule) } else { cell.denied(host, port, rule) };
     if path.contains('#') {
         return Err(denied(Rule::Http("a fragment in the URL")));
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let path = PathAndQuery::try_from(path).map_err(|_| denied(Rule::Http("a path that no URL has")))?;
-    let target = cell.decide(host, port)?;
+    let target = cell.judge(host, port).map_err(denied)?;
     if cell.shared.injections.opens(&target).is_some() {
         return Err(denied(Rule::NeedsTls));
     }
@@ -127,16 +150,15 @@ fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
     Ok(Errand { target, path, inside: None })
 }
 
-fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Errand, Denial> {
-    let denied = |rule| cell.denied(&target.host.to_string(), target.port, rule);
+fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Errand, Rule> {
     if head.method == Method::CONNECT || !head.target.starts_with('/') || head.target.contains('#') {
-        return Err(denied(Rule::Http("a request inside a tunnel must be for a path")));
+        return Err(Rule::Http("a request inside a tunnel must be for a path"));
     }
     let path = PathAndQuery::try_from(head.target.as_str());
-    let path = path.map_err(|_| denied(Rule::Http("a path that no URL has")))?;
-    check(cell, head, target, 443).map_err(denied)?;
+    let path = path.map_err(|_| Rule::Http("a path that no URL has"))?;
+    check(cell, head, target, 443)?;
     // Decided anew: the run may have no bytes left.
-    let target = cell.decide(&target.host.to_string(), target.port)?;
+    let target = cell.judge(&target.host.to_string(), target.port)?;
     let inside = cell.shared.injections.opens(&target);
     Ok(Errand { target, path, inside })
 }
@@ -159,13 +181,25 @@ fn check(cell: &Cell, head: &Head, target: &Target, default_port: u16) -> Result
         Method::DELETE,
         Method::OPTIONS,
     ];
-    if cell.shared.injections.are_for(target) && !USUAL.contains(&head.method) {
-        return Err(Rule::Method);
+    if cell.shared.injections.are_for(target) {
+        // Some servers take the method from a header. Whatever such a header is called, what it says is held to the same list.
+        let is_usual =
+            |said: &[u8]| USUAL.iter().any(|usual| usual.as_str().as_bytes().eq_ignore_ascii_case(said));
+        let mut said = head.headers.iter().filter(|(name, _)| names_a_method(name));
+        if !USUAL.contains(&head.method) || said.any(|(_, value)| !is_usual(value.as_bytes())) {
+            return Err(Rule::Method);
+        }
     }
     if head.headers.contains_key(header::UPGRADE) || head::connection_says(&head.headers, "upgrade") {
         return Err(Rule::Upgrade);
     }
     Ok(())
+}
+
+/// Whether a server could take its method from this header: `X-HTTP-Method-Override` and its kin, in any spelling.
+fn names_a_method(name: &HeaderName) -> bool {
+    let name = folded(name.as_str());
+    name.contains("method") || name.split('-').any(|word| word == "verb")
 }
 
 /// Whether a `Host` header names the target, whatever its spelling.

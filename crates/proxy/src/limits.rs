@@ -13,6 +13,8 @@ pub struct Limits {
     pub dials_per_second: u32,
     /// Connections that may be made at once after a while without any.
     pub saved_dials: u32,
+    /// Ports of this machine that all cells of a template together may leave waiting (`TIME_WAIT`), by ending connections first.
+    pub ports_held: usize,
     /// Processor cores that the proxy may use for the cell, in fractions.
     pub processor_cores: f64,
     /// Processor time that may be used at once after a while of little use.
@@ -41,6 +43,7 @@ impl Default for Limits {
             connections: 64,
             dials_per_second: 50,
             saved_dials: 200,
+            ports_held: 64,
             processor_cores: 0.5,
             saved_processor_time: Duration::from_secs(1),
             bytes_per_run: 1 << 30,

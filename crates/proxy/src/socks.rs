@@ -53,13 +53,13 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Pla
         }
     };
     let Ok(target) = cell.decide(&host, port) else { return wire.hang_up(&reply(DENIED)).await };
+    let record = cell.open(&target);
     if let Some(authority) = cell.shared.injections.opens(&target) {
         if wire.writer.write_all(&reply(GRANTED)).await.is_ok() {
-            inside::serve(cell, wire, target, authority).await;
+            inside::serve(cell, wire, inside::Opened { target, authority, record }).await;
         }
         return;
     }
-    let record = cell.open(&target);
     let dialled = tokio::select! {
         dialled = dial(&cell, &target) => dialled,
         () = wire.reader.left(cell.shared.limits.head_bytes) => return,

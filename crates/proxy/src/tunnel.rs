@@ -10,11 +10,13 @@
 //! is one that the policy allows, and is in league with the guest.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::policy::{Host, Rule, Target};
 use bytes::{BufMut, BytesMut};
+use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -23,7 +25,7 @@ use crate::audit::Record;
 use crate::cell::Cell;
 use crate::listener::Place;
 use crate::sni::{self, Hello};
-use crate::upstream::{Flow, Meter, Way, close_gently};
+use crate::upstream::{Flow, HostSocket, Meter, Way};
 use crate::wire::{Reader, Stream, Wire};
 
 /// The TLS alert of that name: a client then says "access denied" instead of "connection reset".
@@ -48,7 +50,7 @@ impl From<io::Error> for End {
 /// A tunnel that the guest was told it has.
 pub(crate) struct Granted {
     pub(crate) target: Target,
-    pub(crate) host: TcpStream,
+    pub(crate) host: HostSocket,
     pub(crate) record: Arc<Record>,
     pub(crate) place: Place,
 }
@@ -83,12 +85,11 @@ pub(crate) async fn run(cell: Arc<Cell>, mut wire: Wire<TcpStream>, granted: Gra
     };
     match ended {
         _ if cell.bytes.is_spent() => {
-            // What was within the limit arrives.
-            close_gently(&tunnel.host);
             record.deny(Rule::Limit("bytes of this run"));
+            tunnel.deliver().await;
         }
         Err(End::Denied(rule)) => record.deny(rule),
-        Ok(()) | Err(End::Over) => {}
+        Ok(()) | Err(End::Over) => tunnel.deliver().await,
     }
 }
 
@@ -127,7 +128,7 @@ fn check(server_name: Option<&str>, encrypted: bool, target: &Target) -> Result<
 struct Tunnel<'a> {
     cell: &'a Cell,
     guest: TcpStream,
-    host: TcpStream,
+    host: HostSocket,
     meter: Meter,
     record: &'a Record,
     place: Place,
@@ -139,14 +140,14 @@ impl Tunnel<'_> {
     async fn carry(&mut self, mut front: BytesMut, greeting: usize, is_plain: bool) -> Result<(), End> {
         if is_plain {
             self.send(&front).await?;
-            return self.carry_plain().await;
+            return self.carry_on(is_plain).await;
         }
         let mut ahead = front.split_off(greeting);
         self.send(&front).await?;
         let first = self.answer_of_the_host(&mut ahead).await?;
         self.guest.write_all(&first).await?;
         self.send(&ahead).await?;
-        self.carry_tls().await
+        self.carry_on(is_plain).await
     }
 
     /// Sends something to the host, as far as the run has bytes left.
@@ -188,52 +189,57 @@ impl Tunnel<'_> {
         }
     }
 
-    /// In TLS nobody goes on listening who has ended its own side. So when the guest has, the host may finish what it is
-    /// saying, and is then left alone.
-    async fn carry_tls(&mut self) -> Result<(), End> {
+    /// Carries on until both sides are done, and ends the connection with the host.
+    ///
+    /// In TLS nobody goes on listening who has ended its own side. So when the guest has, the host may finish what it is saying,
+    /// and is then left alone. In other protocols the host is told, since it may wait for that before it answers; but as the
+    /// guest may just as well have left, only as long as the template may hold ports.
+    async fn carry_on(&mut self, is_plain: bool) -> Result<(), End> {
         let Self { cell, guest, host, meter, record, place } = self;
         let (pipes, limits) = (&cell.shared.pipes, &cell.shared.limits);
-        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
-        let mut out = Flow { from: from_guest, to: to_host, way: Way::Out, meter, pipes };
-        let mut back = Flow { from: from_host, to: to_guest, way: Way::Back, meter, pipes };
+        let (guest, to_host) = (&*guest, host.stream());
+        let mut out = Flow { from: guest, to: to_host, way: Way::Out, meter, pipes };
+        let mut back = Flow { from: to_host, to: guest, way: Way::Back, meter, pipes };
+        // The same futures to the end: one that is dropped takes with it what it has read and not written.
+        let (mut out, mut back) = (pin!(out.run()), pin!(back.run()));
         let is_the_guest = tokio::select! {
-            carried = out.run() => carried.map(|()| true)?,
-            carried = back.run() => carried.map(|()| false)?,
+            carried = &mut out => carried.map(|()| true)?,
+            carried = &mut back => carried.map(|()| false)?,
         };
-        place.give_way();
-        let patience = if is_the_guest { LAST_WORDS } else { limits.idle_when_half_closed };
-        tokio::select! {
-            carried = async {
-                if is_the_guest {
-                    return back.run().await;
+        let leave = if is_the_guest && is_plain { cell.ports.claim() } else { None };
+        if let Some(leave) = leave {
+            host.end_first(&leave);
+            back.await?;
+            return Ok(());
+        }
+        let host_has_ended = if is_the_guest {
+            place.give_way();
+            tokio::select! {
+                carried = back => carried.map(|()| true)?,
+                () = record.stalled(LAST_WORDS) => false,
+            }
+        } else {
+            let _ = shutdown(guest, Shutdown::Write);
+            if is_plain {
+                out.await?;
+            } else {
+                place.give_way();
+                tokio::select! {
+                    carried = out => carried?,
+                    () = record.stalled(limits.idle_when_half_closed) => {}
                 }
-                back.to.shutdown().await?;
-                out.run().await?;
-                close_gently(out.to.as_ref());
-                out.to.shutdown().await
-            } => carried?,
-            () = record.stalled(patience) => {}
+            }
+            true
+        };
+        if host_has_ended {
+            host.end_after_host();
         }
         Ok(())
     }
 
-    /// In other protocols one side may be done while the other goes on.
-    async fn carry_plain(&mut self) -> Result<(), End> {
-        let Self { cell, guest, host, meter, .. } = self;
-        let pipes = &cell.shared.pipes;
-        let ((from_guest, to_guest), (from_host, to_host)) = (guest.split(), host.split());
-        let mut out = Flow { from: from_guest, to: to_host, way: Way::Out, meter, pipes };
-        let mut back = Flow { from: from_host, to: to_guest, way: Way::Back, meter, pipes };
-        let out = async {
-            out.run().await?;
-            close_gently(out.to.as_ref());
-            out.to.shutdown().await
-        };
-        let back = async {
-            back.run().await?;
-            back.to.shutdown().await
-        };
-        tokio::try_join!(out, back)?;
-        Ok(())
+    /// Waits, without being in anybody's way, until what was sent has arrived.
+    async fn deliver(&mut self) {
+        self.place.give_way();
+        self.host.delivered(self.cell.shared.limits.idle_when_half_closed).await;
     }
 }

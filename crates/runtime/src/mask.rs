@@ -55,6 +55,25 @@ impl Mask {
         Cow::Owned(String::from_utf8(masked).expect("whole characters in place of whole characters"))
     }
 
+    /// A host's name without the values. Names have no case, so clients change it as they like.
+    pub(crate) fn host(&self, name: &str) -> String {
+        let begins = |rest: &str| {
+            let value = self.values.iter().find(|value| {
+                let start = rest.as_bytes().get(..value.len());
+                start.is_some_and(|start| start.eq_ignore_ascii_case(value))
+            });
+            value.map(|value| value.len())
+        };
+        let (mut masked, mut rest) = (String::with_capacity(name.len()), name);
+        while let Some(first) = rest.chars().next() {
+            let length = begins(rest);
+            masked.push_str(if length.is_some() { HIDDEN } else { &rest[..first.len_utf8()] });
+            // A value is UTF-8, and only its ASCII letters may differ: it ends where a character does.
+            rest = &rest[length.unwrap_or(first.len_utf8())..];
+        }
+        masked
+    }
+
     /// The value without the values: in its strings and keys, and in numbers, which then become strings. Two keys that were secrets are
     /// one afterwards, which is a repair.
     pub(crate) fn json(&self, json: Json) -> (Json, Repairs) {
@@ -245,6 +264,16 @@ mod tests {
         let mask = mask(&["hunter2", "hunter3"]);
         let (masked, repairs) = mask.json(Json::parse(r#"{"hunter2":1,"hunter3":2,"x":3}"#).unwrap());
         assert_eq!((masked.as_str(), repairs.repeated), (r#"{"***":1,"x":3}"#, 1));
+    }
+
+    #[test]
+    fn a_host_is_masked_whatever_its_case() {
+        let mask = mask(&["Hunter2é", "Key4"]);
+        for (host, masked) in
+            [("hunter2é.example", "***.example"), ("x.KEY4.key4", "x.***.***"), ("ékey", "ékey"), ("", "")]
+        {
+            assert_eq!(mask.host(host), masked);
+        }
     }
 
     #[test]

@@ -189,7 +189,8 @@ impl Transcript {
     /// Takes in a refusal of the proxy's.
     pub(crate) fn denied(&mut self, decision: &Decision) -> Option<Event> {
         let NetworkVerdict::Denied { rule } = &decision.verdict else { return None };
-        let target = self.mask.text(format!("{}:{}", decision.host, decision.port).into()).into_owned();
+        let target = format!("{}:{}", self.mask.host(&decision.host), decision.port);
+        let target = self.mask.text(target.into()).into_owned();
         self.refusals.note();
         Some(self.event(EventKind::Denied { target, rule: rule.clone() }))
     }
@@ -241,7 +242,7 @@ impl Transcript {
             .network
             .iter()
             .cloned()
-            .map(|decision| Decision { host: self.mask.text(decision.host.into()).into_owned(), ..decision });
+            .map(|decision| Decision { host: self.mask.host(&decision.host), ..decision });
         let network = network.collect();
         let (verdict, error) = self.judge(facts);
         let seen = Seen {

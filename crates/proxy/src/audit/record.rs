@@ -63,6 +63,12 @@ impl Record {
         self.progress.note_movement();
     }
 
+    /// Goes on with it for something that begins now; not when it was counted already, as part of an earlier step.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.progress.note_movement();
+        !self.progress.told().is_counted
+    }
+
     /// Waits until nothing has been carried for that long, from the last byte on.
     pub(crate) async fn stalled(&self, idle: Duration) {
         loop {

@@ -2,14 +2,11 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
-use std::time::Duration;
 
 use belljar_core::policy::{Host, Rule, Target, vet};
-use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::ResolveError;
+use super::{HostSocket, ResolveError};
 use crate::cell::Cell;
 
 /// Why a target that is allowed could not be reached.
@@ -23,7 +20,7 @@ pub(crate) enum Failure {
     Timeout,
     #[error("no answer in time")]
     Silent,
-    #[error("TLS with the host failed: {0}")]
+    #[error("TLS with the host failed: {}", why(.0))]
     Tls(#[source] io::Error),
     #[error("the host broke off or sent something that is not HTTP")]
     Broken,
@@ -32,6 +29,26 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout | Self::Silent)
+    }
+}
+
+/// Why TLS failed, in words of ours: what rustls says quotes names, and a guest or a host chose them.
+fn why(error: &io::Error) -> &'static str {
+    use rustls::{CertificateError as Bad, Error};
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::InvalidCertificate(bad)) => match bad {
+            Bad::UnknownIssuer => "nobody who is trusted vouches for its certificate",
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            Bad::Expired | Bad::ExpiredContext { .. } => "its certificate has expired",
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => "its certificate is not valid yet",
+            Bad::Revoked => "its certificate was revoked",
+            _ => "its certificate is not valid",
+        },
+        Some(Error::AlertReceived(_)) => "it refused the handshake",
+        Some(_) => "it does not speak TLS as it should",
+        None => "the connection broke off",
     }
 }
 
@@ -49,7 +66,7 @@ impl From<Failure> for Undialled {
 }
 
 /// Connects to a target. The name is asked for once; nothing but the addresses of that answer is ever dialled.
-pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<TcpStream, Undialled> {
+pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<HostSocket, Undialled> {
     let shared = &cell.shared;
     let patience = shared.limits.connect_time;
     let Some(turn) = cell.dials.take(patience) else {
@@ -74,28 +91,13 @@ pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<TcpStream, Undi
 }
 
 /// The first address that answers.
-async fn connect(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Failure> {
+async fn connect(addresses: &[IpAddr], port: u16) -> Result<HostSocket, Failure> {
     let mut failure = Failure::Resolve(ResolveError::NotFound);
     for address in addresses {
-        match TcpStream::connect(SocketAddr::new(*address, port)).await {
-            Ok(stream) => {
-                // Small messages go out at once; without it a request could wait for an acknowledgement.
-                let _ = stream.set_nodelay(true);
-                close_by_reset(&stream);
-                return Ok(stream);
-            }
+        match HostSocket::connect(SocketAddr::new(*address, port)).await {
+            Ok(socket) => return Ok(socket),
             Err(error) => failure = Failure::Connect(error),
         }
     }
     Err(failure)
-}
-
-/// Has a connection end at once when it is dropped: nothing that was not sent yet is sent later, and no port is held for it.
-fn close_by_reset(stream: impl AsFd) {
-    let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
-}
-
-/// Has a connection end in the usual way, for one that is told that nothing more will come.
-pub(crate) fn close_gently(stream: impl AsFd) {
-    let _ = rustix::net::sockopt::set_socket_linger(stream, None);
 }

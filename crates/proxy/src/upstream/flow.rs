@@ -12,8 +12,8 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::BufMut;
-use tokio::io::{AsyncWriteExt, Interest};
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
 
 use super::Meter;
 use super::pipes::{Borrowed, PIPE, Pipes};
@@ -29,8 +29,8 @@ pub(crate) enum Way {
 }
 
 pub(crate) struct Flow<'a> {
-    pub(crate) from: ReadHalf<'a>,
-    pub(crate) to: WriteHalf<'a>,
+    pub(crate) from: &'a TcpStream,
+    pub(crate) to: &'a TcpStream,
     pub(crate) way: Way,
     pub(crate) meter: &'a Meter,
     pub(crate) pipes: &'a Arc<Pipes>,
@@ -64,7 +64,13 @@ impl Flow<'_> {
         let mut rest = &piece[..];
         while !rest.is_empty() {
             let most = self.may_give(rest.len())?;
-            let written = self.to.write(&rest[..most]).await?;
+            let written = loop {
+                self.to.writable().await?;
+                match self.to.try_write(&rest[..most]) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    written => break written?,
+                }
+            };
             self.given(written)?;
             rest = &rest[written..];
         }
@@ -75,7 +81,7 @@ impl Flow<'_> {
     async fn splice(&mut self, mut pipe: Borrowed) -> io::Result<Option<usize>> {
         let mut moved = 0;
         loop {
-            let (from, most) = (self.from.as_ref(), self.may_take(PIPE));
+            let (from, most) = (self.from, self.may_take(PIPE));
             match from.try_io(Interest::READABLE, || pipe.fill(from, most)) {
                 Ok(0) => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Some(moved)),
@@ -84,7 +90,7 @@ impl Flow<'_> {
             moved += pipe.held();
             while pipe.held() > 0 {
                 let most = self.may_give(pipe.held())?;
-                let to = self.to.as_ref();
+                let to = self.to;
                 let given = to.async_io(Interest::WRITABLE, || pipe.pour(to, most)).await?;
                 self.given(given)?;
             }
@@ -120,7 +126,7 @@ impl Flow<'_> {
 #[cfg(test)]
 mod tests {
     use belljar_core::NetworkVerdict;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
@@ -151,7 +157,7 @@ mod tests {
         let audit = Arc::new(Audit::new(2, None));
         let record = audit.open(Asked { host: "a.test".into(), port: 1, entry: None });
         let meter = Meter::new(Arc::new(Bytes::new(budget)), Arc::new(record));
-        let ((mut sender, mut from), (mut to, mut receiver)) = (pair().await, pair().await);
+        let ((mut sender, from), (to, mut receiver)) = (pair().await, pair().await);
         let sending = tokio::spawn(async move { sender.write_all(&message()).await });
         let reading = tokio::spawn(async move {
             let mut seen = Vec::new();
@@ -162,7 +168,7 @@ mod tests {
         while from.peek(&mut ahead).await.unwrap() <= PIECE {
             tokio::task::yield_now().await;
         }
-        let mut flow = Flow { from: from.split().0, to: to.split().1, way, meter: &meter, pipes };
+        let mut flow = Flow { from: &from, to: &to, way, meter: &meter, pipes };
         let result = flow.run().await;
         drop((from, to));
         let _ = sending.await.unwrap();

@@ -6,8 +6,8 @@
 //!                              dial ──────────────────────────────────────► two flows                           (tunnels)
 //! ```
 //!
-//! Every byte is counted on this side ([`Meter`]). Connections here are closed by a reset unless the host closes first: the
-//! side that closes first keeps its port for a minute, and ports are everybody's.
+//! Every byte is counted on this side ([`Meter`]). How a connection ends is for [`HostSocket`] alone: the side that ends first
+//! keeps its port for a minute, and ports are everybody's.
 
 mod certify;
 mod connection;
@@ -19,10 +19,12 @@ mod pool;
 mod reached;
 mod resolve;
 mod roots;
+mod socket;
+mod unacknowledged;
 
 pub(crate) use certify::Authority;
 pub(crate) use connection::{HostConnection, agrees};
-pub(crate) use dial::{Failure, Undialled, close_gently, dial};
+pub(crate) use dial::{Failure, Undialled, dial};
 pub(crate) use flow::{Flow, Way};
 pub(crate) use meter::{Counted, Meter};
 pub(crate) use pipes::Pipes;
@@ -30,3 +32,4 @@ pub(crate) use pool::Pool;
 pub(crate) use reached::{Protection, Reached};
 pub use resolve::{Resolve, ResolveError, Resolving, SystemResolver};
 pub use roots::Roots;
+pub(crate) use socket::HostSocket;

@@ -3,9 +3,8 @@
 use std::io;
 
 use belljar_core::policy::Target;
-use tokio::net::TcpStream;
 
-use super::Authority;
+use super::{Authority, HostSocket};
 use crate::wire::Stream;
 
 /// How a connection to a host is protected. What a credential demands is compared with this, so it can be had from a
@@ -33,7 +32,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    pub(crate) fn plain(stream: TcpStream) -> Self {
+    pub(crate) fn plain(stream: HostSocket) -> Self {
         Self { stream: Box::new(stream), protection: Protection(Kind::Plain) }
     }
 
@@ -41,7 +40,7 @@ impl Reached {
     pub(crate) async fn by_tls(
         authority: &Authority,
         target: &Target,
-        stream: TcpStream,
+        stream: HostSocket,
     ) -> io::Result<Self> {
         let stream = authority.connect(target, stream).await?;
         Ok(Self { stream: Box::new(stream), protection: Protection(Kind::VerifiedTls) })

