@@ -30,6 +30,6 @@ pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send}
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use proc::stand_ins;
 pub use seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
-pub use spec::{Identity, JailSpec, Links, RootEntry};
+pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;

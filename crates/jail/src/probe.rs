@@ -1,6 +1,7 @@
 //! What this machine lets us enforce, tried for real.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::cgroup::{Cgroups, Controller};
@@ -105,17 +106,14 @@ pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     Ok(Survey { protections, landlock: answer.landlock })
 }
 
-/// The most separate ids this process can give its guests.
+/// Whether this process can give each of its guests an id of its own, from [`Identity::NOBODYS`].
 ///
-/// Being root is not enough for a range: in a container "root" may hold one id, or lack the capabilities.
-pub fn best_identity() -> Identity {
-    let Identity::Range { first, count } = Identity::NOBODYS_RANGE else { return Identity::Single };
+/// Being root is not enough: in a container "root" may hold one id, or lack the capabilities.
+pub fn has_ids_for_guests() -> bool {
+    let Range { start, end } = Identity::NOBODYS;
     let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
-    let covers = |map: &str| has_range(map, first, count);
-    match has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map")) {
-        true => Identity::NOBODYS_RANGE,
-        false => Identity::Single,
-    }
+    let covers = |map: &str| has_range(map, start, end - start);
+    has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map"))
 }
 
 /// Whether a map as in `/proc/self/uid_map` (inside, outside, count) knows every id of the range.

@@ -9,7 +9,7 @@ use belljar_core::Secret;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{Survey, best_identity, survey};
+use belljar_jail::probe::{Survey, has_ids_for_guests, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
@@ -25,7 +25,7 @@ use super::way_out;
 use super::zygote::Zygote;
 use crate::EngineError;
 use crate::blocking::on_a_thread;
-use crate::builder::{LayerSpec, LayerStore, Progress};
+use crate::builder::{Layer, LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
 use crate::python::{self, Interpreter, Search};
 use crate::reaper::Reaper;
@@ -68,17 +68,11 @@ impl NativeEngine {
             egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
         };
-        let identity = best_identity();
-        let ids = match identity {
-            Identity::Single => None,
-            Identity::Range { count, .. } => {
-                // The last few are left to what the kernel calls nobody.
-                let ids = count - 16;
-                let offset =
-                    rustix::process::getpid().as_raw_nonzero().get().unsigned_abs().wrapping_mul(257) % ids;
-                Some(IdPool::new(ids, offset))
-            }
+        let ids = match has_ids_for_guests() {
+            true => Some(IdPool::of_this_process().map_err(EngineError::io("choose ids for cells"))?),
+            false => None,
         };
+        let identity = ids.as_ref().map_or(Identity::Single, IdPool::identity);
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
         raise_descriptor_limit();
         Ok(Self {
@@ -115,8 +109,7 @@ impl NativeEngine {
         check::check(blueprint, &self.survey, &self.resources.cgroups)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
-        let mut guest =
-            root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
+        let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
         let egress = way_out::prepare(config, &self.options).map_err(EngineError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
@@ -138,6 +131,8 @@ impl NativeEngine {
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
         let launched = launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()])?;
         let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
+        // Everything is mounted: what was looked at need not be held open any more.
+        drop((guest.grants, layer));
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {
                 name: config.name.clone(),
@@ -167,7 +162,7 @@ impl NativeEngine {
         &self,
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(Interpreter, Option<PathBuf>), EngineError> {
+    ) -> Result<(Interpreter, Option<Layer>), EngineError> {
         let config = &blueprint.config;
         let (search, wanted) = (self.options.search.clone(), config.python_version);
         let guest_is_somebody_else = self.resources.ids.is_some();
@@ -203,7 +198,7 @@ impl NativeEngine {
         while let Ok(step) = reported.try_recv() {
             progress(step);
         }
-        Ok((interpreter, Some(layer.path)))
+        Ok((interpreter, Some(layer)))
     }
 }
 
