@@ -33,3 +33,9 @@ pub use seccomp::{CellFilter, Counted, Sockets, cell_filter, zygote_filter};
 pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of this program, where it would be its end. Programs that are
+/// started from it, and cells, have the signal's default.
+pub fn survive_file_size_limit() {
+    sys::kernel::survive_file_size_limit();
+}

@@ -233,6 +233,8 @@ pub fn shortage(errno: i32) -> Option<&'static str> {
     const ENOMEM: i32 = 12;
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
+    const EFBIG: i32 = 27;
+    const ETOOMANYREFS: i32 = 109;
     Some(match errno {
         EAGAIN => {
             "this user has as many processes and threads as it may have (ulimit -u, TasksMax of its unit or pids.max of its group): \
@@ -243,6 +245,13 @@ pub fn shortage(errno: i32) -> Option<&'static str> {
         }
         ENFILE => "the machine has as many open files as it may have: raise fs.file-max",
         EMFILE => "this program has as many open files as it may have: raise its limit (ulimit -n)",
+        EFBIG => {
+            "this program may not write files that large, in memory or on disk: raise its limit (ulimit -f)"
+        }
+        ETOOMANYREFS => {
+            "this user has as many descriptors on their way through sockets as it may have: end what holds them, \
+             or raise the limit on open files (ulimit -n)"
+        }
         _ => return None,
     })
 }

@@ -14,6 +14,7 @@ use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
 use belljar_proxy::{Egress, Resolve, Roots};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::check;
 use super::ids::IdPool;
@@ -90,7 +91,7 @@ impl NativeEngine {
             temporary_bytes: scratch_mb * MIB,
             // Room for many small files without letting them take much unaccounted memory.
             inodes: (scratch_mb * 256).clamp(4096, 1 << 20),
-            open_files: u64::from(limits.open_files),
+            open_files: self.open_files(limits),
             // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
             processes: (!self.resources.cgroups.has(Controller::Pids))
                 .then_some(u64::from(limits.pids_limit) + 1),
@@ -99,6 +100,23 @@ impl NativeEngine {
             writable,
             landlock: self.survey.landlock,
         }
+    }
+
+    /// How many descriptors a guest may have open.
+    ///
+    /// Descriptors on their way through sockets are counted by user, and compared with the limit of whoever sends one. A guest under
+    /// the host's own id could use up what the host needs to make the next cell, so its limit is lower.
+    fn open_files(&self, limits: &ResourceLimits) -> u64 {
+        /// What a guest leaves to the host: more than the 253 by which one message can overshoot its limit.
+        const SPARE: u64 = 512;
+        /// With less than that Python does not get far.
+        const LEAST: u64 = 64;
+        let asked = u64::from(limits.open_files);
+        if self.resources.ids.is_some() {
+            return asked;
+        }
+        let ours = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        asked.min(ours.saturating_sub(SPARE).max(LEAST))
     }
 
     async fn make_ready(
@@ -115,7 +133,14 @@ impl NativeEngine {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
-        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable));
+        let cell_limits = self.cell_limits(limits, config.scratch_size_mb, guest.writable);
+        if cell_limits.open_files < u64::from(limits.open_files) {
+            guest.warnings.push(format!(
+                "open_files is {} and not {}: cells share this user's id, and the rest is needed to make them; raise the hard limit (ulimit -Hn)",
+                cell_limits.open_files, limits.open_files,
+            ));
+        }
+        let plan = plan_cell(&cell_limits);
         let spec = JailSpec {
             identity: self.identity,
             hostname: root::HOST_NAME.into(),
@@ -241,7 +266,6 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
 
 /// A warm cell is five descriptors here; a thousand of them pass the usual soft limit.
 fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
