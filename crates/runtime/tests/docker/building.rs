@@ -122,6 +122,7 @@ async fn a_grant_that_a_link_in_the_image_leads_elsewhere_is_refused() {
     let granted = tempfile::tempdir().unwrap();
     let mut config = config("links");
     config.base_image = Some(base.clone());
+    let name = config.name.clone();
     // Not in the list of links that every image has, so only the container can tell.
     config.resources = vec![FileResource::new(granted.path(), "/data/belljar")];
     let error = runtime.sandbox(config.clone()).await.err().expect("it is refused").to_string();
@@ -131,5 +132,10 @@ async fn a_grant_that_a_link_in_the_image_leads_elsewhere_is_refused() {
         answer(&sandbox(&runtime, config).await, "emit_result(os.path.isdir('/other/belljar'))").await;
     assert_eq!(there, serde_json::json!(true));
     runtime.shutdown().await;
+    for image in
+        docker(&["images", "--format", "{{.Repository}}:{{.Tag}}", &format!("belljar/{name}")]).lines()
+    {
+        docker(&["rmi", "-f", image]);
+    }
     docker(&["rmi", "-f", &base]);
 }
