@@ -125,7 +125,7 @@ fn files_that_may_not_be_large_are_an_error_that_says_so() {
 /// What the program does about that signal stays with it.
 #[test]
 fn a_script_may_still_die_of_a_file_that_is_too_large() {
-    let script = "import signal\nemit_result(signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN, )";
+    let script = "import signal\nemit_result(signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN)";
     let plain = finish(command(&["run", "-"]), script);
     // Python itself ignores it; a program that it starts has the default again.
     let started = "import subprocess\nstatus = dict(l.split(':', 1) for l in subprocess.run(['/usr/bin/cat', '/proc/self/status'], capture_output=True, text=True).stdout.splitlines())\nemit_result(int(status['SigIgn'], 16) >> 24 & 1)";
