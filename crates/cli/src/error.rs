@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use belljar::RuntimeError;
+use belljar_jail::probe::shortage;
 
 /// Why a command could not do its job.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ impl CliError {
         match self {
             Self::Input(error) => with_causes(error.as_ref()),
             Self::Runtime(error) => with_causes(error),
-            Self::Output(error) => format!("cannot write the output: {error}"),
-            Self::System { action, source } => format!("cannot {action}: {source}"),
+            Self::Output(error) => format!("cannot write the output: {}", with_causes(error)),
+            Self::System { action, source } => format!("cannot {action}: {}", with_causes(source)),
         }
     }
 }
@@ -63,11 +64,14 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// An error and its causes on one line. Some errors name their cause in their own text; it is not said twice.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
+/// An error and its causes on one line, and what to do where a limit of this process is the last of them. Some errors name their cause in
+/// their own text; it is not said twice.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
+    let mut limit = limit_of(error);
     while let Some(cause) = next {
+        limit = limit.or_else(|| limit_of(cause));
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
             text.push_str(": ");
@@ -75,7 +79,20 @@ pub(crate) fn with_causes(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    text
+    match limit {
+        Some(remedy) if !text.contains(remedy) => format!("{text}: {remedy}"),
+        _ => text,
+    }
+}
+
+/// What to do about an error that a limit on files is behind. Other shortages mean different things in different places.
+fn limit_of(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const EFBIG: i32 = 27;
+    const ETOOMANYREFS: i32 = 109;
+    let number = error.downcast_ref::<io::Error>()?.raw_os_error()?;
+    [ENFILE, EMFILE, EFBIG, ETOOMANYREFS].contains(&number).then(|| shortage(number))?
 }
 
 #[cfg(test)]

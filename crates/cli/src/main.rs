@@ -26,6 +26,7 @@ mod progress;
 mod script;
 mod settings;
 mod shown;
+mod start;
 mod statistics;
 
 use std::process::ExitCode;

@@ -43,6 +43,18 @@ pub const RESERVED: [&str; 21] = [
     "/run/.containerenv",
 ];
 
+/// Places that are links in many images, and where they lead: the same place under a second name. Nothing may be granted through one. Those
+/// from `/bin` to `/sbin` and all in `/proc` are in [`RESERVED`] already. A container whose image has other links says so itself.
+pub const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
+
+/// The link that a path goes through, and the path without it.
+pub fn through_link(path: &str) -> Option<(&'static str, String)> {
+    LINKS.iter().find_map(|(link, target)| {
+        let below = Path::new(path).strip_prefix(link).ok()?;
+        Some((*link, Path::new(target).join(below).to_string_lossy().trim_end_matches('/').to_owned()))
+    })
+}
+
 /// Whether one path is the other or lies inside it, component by component.
 pub fn overlap(one: &str, other: &str) -> bool {
     Path::new(one).starts_with(other) || Path::new(other).starts_with(one)

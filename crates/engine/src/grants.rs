@@ -3,10 +3,13 @@
 //! A script that may write to a granted directory can put a symbolic link where something else was, and whoever follows
 //! that link later ends up wherever the script likes. So:
 //!
-//! * a grant inside a directory that scripts may write to is refused, because a script could replace it;
+//! * a grant inside a directory that scripts may write to is refused, because a script could replace it, whatever names the two
+//!   are given by: `inside` compares files and places in file systems, not names alone;
 //! * of the links on the way to a grant only those are followed that no guest can have made: root's own, in directories
 //!   that only root may write to. Guests never are root, on no engine;
 //! * what was found is opened once, without following anything, and whoever mounts it compares.
+
+mod inside;
 
 use std::fs::Metadata;
 use std::io;
@@ -15,8 +18,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use belljar_core::config::FileResource;
+use belljar_jail::FileIdentity;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use self::inside::Surroundings;
 use crate::EngineError;
 
 /// One granted file or directory, held open: whatever becomes of its name, this is what was meant.
@@ -25,33 +30,55 @@ pub(crate) struct Grant {
     /// Its path without any link.
     pub(crate) path: PathBuf,
     pub(crate) metadata: Metadata,
-    _handle: OwnedFd,
-}
-
-impl Grant {
     /// By what the kernel tells it from every other file as long as it is open.
-    pub(crate) fn identity(&self) -> (u64, u64) {
-        (self.metadata.dev(), self.metadata.ino())
-    }
+    pub(crate) identity: FileIdentity,
+    /// What it is inside of.
+    around: Surroundings,
+    _handle: OwnedFd,
 }
 
 /// Opens every resource of a config, in order.
 pub(crate) fn open_all(resources: &[FileResource]) -> Result<Vec<Grant>, EngineError> {
     let grants = resources.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let named: Vec<_> =
-        resources.iter().zip(&grants).map(|(resource, grant)| (resource, &*grant.path)).collect();
+    let named: Vec<_> = resources
+        .iter()
+        .zip(&grants)
+        .map(|(resource, grant)| Named { resource, path: &grant.path, seen: Some(grant) })
+        .collect();
     refuse_replaceable(&named)?;
     Ok(grants)
 }
 
+/// A resource, and what is known of it.
+pub(crate) struct Named<'a> {
+    pub(crate) resource: &'a FileResource,
+    /// As whoever mounts it will be asked for it.
+    pub(crate) path: &'a Path,
+    /// As it is here, if it is.
+    pub(crate) seen: Option<&'a Grant>,
+}
+
+impl Named<'_> {
+    fn is_inside(&self, outer: &Self) -> bool {
+        let by_name = self.path != outer.path && self.path.starts_with(outer.path);
+        let in_fact = self.seen.zip(outer.seen).is_some_and(|(inner, outer)| inner.is_inside(outer));
+        by_name || in_fact
+    }
+}
+
+impl Grant {
+    fn is_inside(&self, outer: &Self) -> bool {
+        self.identity != outer.identity && self.around.are_inside(outer.identity, &outer.around)
+    }
+}
+
 /// Refuses a grant that lies inside another one which scripts may write to.
-pub(crate) fn refuse_replaceable(grants: &[(&FileResource, &Path)]) -> Result<(), EngineError> {
-    for (outer, around) in grants.iter().filter(|(resource, _)| !resource.read_only) {
-        let inside = grants.iter().find(|(_, path)| path != around && path.starts_with(around));
-        if let Some((inner, _)) = inside {
+pub(crate) fn refuse_replaceable(grants: &[Named<'_>]) -> Result<(), EngineError> {
+    for outer in grants.iter().filter(|named| !named.resource.read_only) {
+        if let Some(inner) = grants.iter().find(|inner| inner.is_inside(outer)) {
             return Err(EngineError::ReplaceableResource {
-                inner: inner.host_path.clone(),
-                outer: outer.host_path.clone(),
+                inner: inner.resource.host_path.clone(),
+                outer: outer.resource.host_path.clone(),
             });
         }
     }
@@ -78,8 +105,10 @@ pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
     let handle = rustix::fs::openat2(rustix::fs::CWD, &path, flags, Mode::empty(), resolve)
         .map_err(|error| missing(error.into()))?;
     let file = std::fs::File::from(handle);
-    let metadata = file.metadata().map_err(missing)?;
-    Ok(Grant { path, metadata, _handle: file.into() })
+    let metadata = file.metadata().map_err(&missing)?;
+    let identity = FileIdentity::of(&file).map_err(&missing)?;
+    let around = Surroundings::of(&file, &path).map_err(missing)?;
+    Ok(Grant { path, metadata, identity, around, _handle: file.into() })
 }
 
 #[derive(Debug)]
@@ -169,7 +198,7 @@ mod tests {
         let grants = open_all(&[resource(&path, true)]).unwrap();
         assert_eq!(grants[0].path, path.canonicalize().unwrap());
         let found = fs::metadata(&path).unwrap();
-        assert_eq!(grants[0].identity(), (found.dev(), found.ino()));
+        assert_eq!(grants[0].identity, FileIdentity { device: found.dev(), inode: found.ino() });
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send}
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use proc::stand_ins;
 pub use seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
-pub use spec::{Identity, JailSpec, Links, RootEntry};
+pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of this program, where it would be its end. Programs that are
+/// started from it, and cells, have the signal's default.
+pub fn survive_file_size_limit() {
+    sys::kernel::survive_file_size_limit();
+}

@@ -1,6 +1,7 @@
 //! What this machine lets us enforce, tried for real.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::cgroup::{Cgroups, Controller};
@@ -105,17 +106,14 @@ pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     Ok(Survey { protections, landlock: answer.landlock })
 }
 
-/// The most separate ids this process can give its guests.
+/// Whether this process can give each of its guests an id of its own, from [`Identity::NOBODYS`].
 ///
-/// Being root is not enough for a range: in a container "root" may hold one id, or lack the capabilities.
-pub fn best_identity() -> Identity {
-    let Identity::Range { first, count } = Identity::NOBODYS_RANGE else { return Identity::Single };
+/// Being root is not enough: in a container "root" may hold one id, or lack the capabilities.
+pub fn has_ids_for_guests() -> bool {
+    let Range { start, end } = Identity::NOBODYS;
     let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
-    let covers = |map: &str| has_range(map, first, count);
-    match has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map")) {
-        true => Identity::NOBODYS_RANGE,
-        false => Identity::Single,
-    }
+    let covers = |map: &str| has_range(map, start, end - start);
+    has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map"))
 }
 
 /// Whether a map as in `/proc/self/uid_map` (inside, outside, count) knows every id of the range.
@@ -235,6 +233,8 @@ pub fn shortage(errno: i32) -> Option<&'static str> {
     const ENOMEM: i32 = 12;
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
+    const EFBIG: i32 = 27;
+    const ETOOMANYREFS: i32 = 109;
     Some(match errno {
         EAGAIN => {
             "this user has as many processes and threads as it may have (ulimit -u, TasksMax of its unit or pids.max of its group): \
@@ -245,6 +245,13 @@ pub fn shortage(errno: i32) -> Option<&'static str> {
         }
         ENFILE => "the machine has as many open files as it may have: raise fs.file-max",
         EMFILE => "this program has as many open files as it may have: raise its limit (ulimit -n)",
+        EFBIG => {
+            "this program may not write files that large, in memory or on disk: raise its limit (ulimit -f)"
+        }
+        ETOOMANYREFS => {
+            "this user has as many descriptors on their way through sockets as it may have: end what holds them, \
+             or raise the limit on open files (ulimit -n)"
+        }
         _ => return None,
     })
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::spec::{Links, RootEntry};
+use crate::spec::{Expected, RootEntry};
 use crate::sys::cell::PlannedMount;
 use crate::sys::kernel;
 
@@ -107,7 +107,7 @@ pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     let uuid = Path::new("/proc/sys").join(RANDOM_UUID);
     if uuid.exists() {
         let target = Path::new(STAND_INS).join("sys").join(RANDOM_UUID);
-        entries.push(RootEntry::Bind { source: uuid, target, writable: false, links: Links::Followed });
+        entries.push(RootEntry::Bind { source: uuid, target, writable: false, expected: Expected::Anything });
     }
     entries
 }

@@ -1,5 +1,8 @@
 //! What a jail looks like from inside, said before anything is done.
 
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -34,17 +37,36 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Ids from 1,879,048,192 on are above what distributions, systemd and `/etc/subuid` hand out.
-    pub const NOBODYS_RANGE: Self = Self::Range { first: 0x7000_0000, count: 0x1_0000 };
+    /// Ids that belong to nobody: above what distributions, systemd and `/etc/subuid` hand out, below those that systemd has for
+    /// files of other machines.
+    pub const NOBODYS: Range<u32> = 0x7000_0000..0x7ffe_0000;
 }
 
-/// What becomes of symbolic links on the way to a file of the host's.
+/// Which file of the host's a path must lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Links {
-    /// They are followed: the path is the system's own.
-    Followed,
-    /// There must be none: somebody may have put one there since the path was looked at.
-    Refused,
+pub enum Expected {
+    /// Whatever is there, through links too: the path is the system's own.
+    Anything,
+    /// The very file that was looked at before, and no link on the way. Somebody may have put something else there since. Whoever
+    /// looked keeps the file open until the jail is built, so that no other file can get its number.
+    File(FileIdentity),
+}
+
+/// By what the kernel tells a file from every other one, as long as it is there or somebody has it open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FileIdentity {
+    /// The device that its file system is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl FileIdentity {
+    /// That of an open file or place.
+    pub fn of(file: impl AsFd) -> io::Result<Self> {
+        let found = rustix::fs::fstat(file)?;
+        Ok(Self { device: found.st_dev, inode: found.st_ino })
+    }
 }
 
 /// One piece of the root file system. Parents are made as needed.
@@ -77,8 +99,8 @@ pub enum RootEntry {
         target: PathBuf,
         /// Whether it may be written to.
         writable: bool,
-        /// What to do with symbolic links on the way to the source.
-        links: Links,
+        /// Which file that must be.
+        expected: Expected,
     },
     /// A device node of the host's.
     Device {

@@ -16,11 +16,12 @@ use crate::env;
 use crate::error::CliError;
 use crate::exit::{self, End};
 use crate::printer::{LogWriter, Output, Printer};
+use crate::start;
 
 /// Does what was asked and says what could not be done; the exit code.
 pub(crate) fn execute(arguments: Arguments) -> u8 {
     log();
-    let outcome = in_tokio(arguments);
+    let outcome = start::check().and_then(|()| in_tokio(arguments));
     let printer = Printer::new(Output::Human);
     // If stderr cannot be written either, there is nobody left to tell.
     let _ = match &outcome {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::layout::{RESERVED, overlap};
+use crate::layout::{RESERVED, overlap, through_link};
 
 /// One host file or directory that a sandbox sees, read-only unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +113,9 @@ fn check_target(path: &str) -> Result<(), String> {
     if let Some(part) = below.split('/').find(|part| matches!(*part, "" | "." | "..")) {
         return Err(format!("must be in its plain form, without the component {part:?}"));
     }
+    if let Some((link, meant)) = through_link(path) {
+        return Err(format!("must not go through {link:?}, which is a link in many images: say {meant:?}"));
+    }
     match RESERVED.iter().find(|place| overlap(path, place)) {
         Some(place) => {
             Err(format!("must not be at, inside or above {place:?}, which the sandbox fills itself"))
@@ -215,6 +218,26 @@ mod tests {
             assert!(text.contains("which the sandbox fills itself"), "{guest}: {text}");
         }
         for guest in ["/data", "/etcetera", "/opt/models", "/run/other", "/workspaces", "/home/me"] {
+            assert_eq!(FileResource::new("/a", guest).validate(), Ok(()), "{guest}");
+        }
+    }
+
+    /// `/run/belljar` under its second name would be mounted over by a container engine.
+    #[test]
+    fn reserved_places_are_refused_under_their_second_names() {
+        for (guest, meant) in [
+            ("/var/run", "say \"/run\""),
+            ("/var/run/belljar", "say \"/run/belljar\""),
+            ("/var/run/belljar-way-out/x", "say \"/run/belljar-way-out/x\""),
+            ("/var/lock/x", "say \"/run/lock/x\""),
+        ] {
+            let text = FileResource::new("/a", guest).validate().unwrap_err().to_string();
+            assert!(text.contains("is a link") && text.ends_with(meant), "{guest}: {text}");
+        }
+        for guest in ["/bin/x", "/lib64/x", "/proc/self/root/run/belljar", "/dev/fd/x"] {
+            assert!(FileResource::new("/a", guest).validate().is_err(), "{guest}");
+        }
+        for guest in ["/var", "/var/runner", "/var/lib/x"] {
             assert_eq!(FileResource::new("/a", guest).validate(), Ok(()), "{guest}");
         }
     }

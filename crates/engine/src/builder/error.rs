@@ -51,7 +51,7 @@ pub enum LayerError {
     },
     /// The store, or the layer in it, could have been changed by others.
     #[error(
-        "the cache of packages is not used: {source}. Remove it, take away others' right to write (chmod go-w), or choose another (BELLJAR_CACHE)"
+        "the cache of packages is not used: {source}. Remove it, take away others' right to write (chmod go-w, setfacl -b), or choose another (BELLJAR_CACHE)"
     )]
     Untrusted {
         /// What and why.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +16,12 @@ use crate::trust::{Distrust, TrustedDirectory};
 pub const MANIFEST: &str = "belljar-layer.json";
 
 /// An installed, immutable set of packages.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Layer {
     /// The directory to put on `sys.path`. Only we and root can change it, or what is on the way to it.
     pub path: PathBuf,
+    /// That directory, open since it was looked at: what is mounted must be this one.
+    pub(crate) directory: Arc<TrustedDirectory>,
     /// Its name, from [`LayerSpec::key`].
     pub key: String,
     /// Whether it was there before it was asked for.
@@ -53,6 +56,10 @@ impl Manifest {
 }
 
 impl Layer {
+    pub(super) fn of(tree: TrustedDirectory, key: String, cached: bool) -> Self {
+        Self { path: tree.path().to_owned(), directory: Arc::new(tree), key, cached }
+    }
+
     /// What the installer put in, dependencies of dependencies included, by name.
     pub fn distributions(&self) -> Result<Vec<Distribution>, LayerError> {
         let manifest = read_manifest(&self.path);
@@ -62,13 +69,11 @@ impl Layer {
 }
 
 /// The layer of that name, if it is there, whole, made for the same things, and only we and root can have made it.
-///
-/// The path can be handed on: nobody else can change what is there or put something else in its place.
 pub(super) fn find(
     store: &TrustedDirectory,
     key: &str,
     spec: &LayerSpec,
-) -> Result<Option<PathBuf>, Distrust> {
+) -> Result<Option<TrustedDirectory>, Distrust> {
     let tree = match store.tree(key) {
         Ok(tree) => tree,
         // Not there, or not a directory: a link is none.
@@ -77,7 +82,7 @@ pub(super) fn find(
     };
     let manifest =
         tree.file(MANIFEST).ok().and_then(|file| serde_json::from_reader::<_, Manifest>(file).ok());
-    Ok(manifest.is_some_and(|manifest| manifest.is_of(spec)).then(|| tree.path().to_owned()))
+    Ok(manifest.is_some_and(|manifest| manifest.is_of(spec)).then_some(tree))
 }
 
 /// Describes what was installed in `path`.

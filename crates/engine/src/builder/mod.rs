@@ -21,8 +21,8 @@
 //! lock is free, hence its maker is gone.
 //!
 //! A layer's code runs in every cell that has it, so nothing is used that another user could have put there or can change: the whole way to it and every
-//! file in it must belong to us or to root and be writable by nobody else (`engine::trust`). The path that is handed out stays true: nobody else can
-//! make it lead elsewhere.
+//! file in it must belong to us or to root and be writable by nobody else (`engine::trust`). A layer stays open since then, and what is mounted
+//! is compared with it.
 //!
 //! The installer runs on the host with the host's environment, where indexes and proxies are configured. It must never
 //! run code a requirement brings along: only wheels are accepted unless `allow_source_builds` is set, and a requirement

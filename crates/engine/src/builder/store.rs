@@ -46,21 +46,21 @@ impl LayerStore {
         let key = spec.key();
         let store = self.open()?;
         let find = || layer::find(&store, &key, spec).map_err(LayerError::distrust);
-        if let Some(path) = find()? {
-            return Ok(Layer { path, key, cached: true });
+        if let Some(tree) = find()? {
+            return Ok(Layer::of(tree, key, true));
         }
         let lock = lock_path(store.path(), &key);
         let _lock =
             Lock::take(&lock, || progress(Progress::Waiting)).map_err(LayerError::store("lock", &lock))?;
-        if let Some(path) = find()? {
-            return Ok(Layer { path, key, cached: true });
+        if let Some(tree) = find()? {
+            return Ok(Layer::of(tree, key, true));
         }
         sweep(store.path(), &key).map_err(LayerError::store("sweep", store.path()))?;
         self.install(&store, spec, &key, progress)?;
         // Looked at like one that was there: what a file system made of owners and permissions is seen now.
         let path = store.path().join(&key);
         match find()? {
-            Some(path) => Ok(Layer { path, key, cached: false }),
+            Some(tree) => Ok(Layer::of(tree, key, false)),
             None => {
                 Err(LayerError::store("find the layer just made in", &path)(io::ErrorKind::NotFound.into()))
             }

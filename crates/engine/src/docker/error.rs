@@ -103,6 +103,17 @@ pub enum DockerError {
         /// Where it shows up.
         container_path: String,
     },
+    /// A file resource that a link in the image leads to another place.
+    #[error(
+        "container_path {container_path} goes through a link in the image and leads to {leads_to}, where it could hide something: \
+         choose a path without links"
+    )]
+    LinkInImage {
+        /// As configured.
+        container_path: String,
+        /// Where it would be.
+        leads_to: PathBuf,
+    },
     /// The proxy beside the containers failed.
     #[error("the egress proxy of sandbox `{name}` cannot serve: {reason}{}", last_lines(.log))]
     Sidecar {
@@ -142,6 +153,7 @@ impl DockerError {
                 | Self::Build { .. }
                 | Self::Resource { .. }
                 | Self::OtherResource { .. }
+                | Self::LinkInImage { .. }
         )
     }
 

@@ -8,12 +8,13 @@
 use std::path::{Path, PathBuf};
 
 use belljar_core::config::{FileResource, HostPathMap};
+use belljar_jail::FileIdentity;
 
 use super::DockerError;
 use super::labels::boot;
 use super::message::Surroundings;
 use crate::EngineError;
-use crate::grants::{self, Grant};
+use crate::grants::{self, Grant, Named};
 
 /// What a config grants, in its order.
 pub(super) struct Grants(Vec<Planned>);
@@ -48,8 +49,14 @@ impl Grants {
             };
             planned.push(Planned { resource: resource.clone(), source, seen });
         }
-        let named: Vec<(&FileResource, &Path)> =
-            planned.iter().map(|planned| (&planned.resource, &*planned.source)).collect();
+        let named: Vec<Named<'_>> = planned
+            .iter()
+            .map(|planned| Named {
+                resource: &planned.resource,
+                path: &planned.source,
+                seen: planned.seen.as_ref(),
+            })
+            .collect();
         grants::refuse_replaceable(&named)?;
         Ok(Self(planned))
     }
@@ -61,12 +68,21 @@ impl Grants {
 
     /// Refuses a container in which something else is mounted than what was looked at.
     pub(super) fn compare(&self, inside: &Surroundings) -> Result<(), DockerError> {
+        for (planned, place) in self.0.iter().zip(&inside.places) {
+            if Path::new(&planned.resource.container_path) != place {
+                return Err(DockerError::LinkInImage {
+                    container_path: planned.resource.container_path.clone(),
+                    leads_to: place.clone(),
+                });
+            }
+        }
         if inside.boot_id != boot() {
             return Ok(());
         }
         for (planned, found) in self.0.iter().zip(&inside.granted) {
-            let expected = planned.seen.as_ref().map(Grant::identity);
-            if expected.is_some_and(|expected| expected != *found) {
+            let expected = planned.seen.as_ref().map(|grant| grant.identity);
+            let found = FileIdentity { device: found.0, inode: found.1 };
+            if expected.is_some_and(|expected| expected != found) {
                 return Err(DockerError::OtherResource {
                     host_path: planned.resource.host_path.clone(),
                     container_path: planned.resource.container_path.clone(),
@@ -86,13 +102,22 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let resource = FileResource::new(home.path(), "/data/x");
         let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
-        let meant = grants.0[0].seen.as_ref().unwrap().identity();
-        let inside = |boot_id: String, granted| Surroundings { boot_id, granted: vec![granted] };
+        let FileIdentity { device, inode } = grants.0[0].seen.as_ref().unwrap().identity;
+        let meant = (device, inode);
+        let inside = |boot_id: String, granted| Surroundings {
+            boot_id,
+            granted: vec![granted],
+            places: vec!["/data/x".into()],
+        };
         assert!(grants.compare(&inside(boot(), meant)).is_ok());
         let error = grants.compare(&inside(boot(), (meant.0, meant.1 + 1))).unwrap_err();
         assert!(error.to_string().contains("something else than"), "{error}");
         // Another machine has other numbers.
         assert!(grants.compare(&inside("elsewhere".into(), (1, 2))).is_ok());
+        // Links of an image are the same on every machine.
+        let led = Surroundings { places: vec!["/run/belljar".into()], ..inside("elsewhere".into(), meant) };
+        let error = grants.compare(&led).unwrap_err();
+        assert!(error.to_string().contains("leads to /run/belljar"), "{error}");
     }
 
     #[test]
@@ -100,6 +125,7 @@ mod tests {
         let resource = FileResource::new("/belljar/is/not/here", "/data/x");
         let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
         assert_eq!(grants.sources().next().unwrap().1, Path::new("/belljar/is/not/here"));
-        assert!(grants.compare(&Surroundings { boot_id: boot(), granted: vec![(1, 2)] }).is_ok());
+        let inside = Surroundings { boot_id: boot(), granted: vec![(1, 2)], places: vec!["/data/x".into()] };
+        assert!(grants.compare(&inside).is_ok());
     }
 }

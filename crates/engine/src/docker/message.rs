@@ -3,6 +3,8 @@
 //! A message is a line of JSON; some are followed by raw bytes, as many as they say. Only the supervisor holds the container's own stdout,
 //! so nothing here was written by a script except the bytes inside an `output`.
 
+use std::path::PathBuf;
+
 use bytes::{Buf, BytesMut};
 use serde::Deserialize;
 
@@ -56,6 +58,8 @@ pub(super) struct Surroundings {
     pub(super) boot_id: String,
     /// Device and inode of each granted path, in the order of the config.
     pub(super) granted: Vec<(u64, u64)>,
+    /// The same paths with every link of the image's replaced by what it says.
+    pub(super) places: Vec<PathBuf>,
 }
 
 /// What the kernel had counted when the message was written; absent where nobody looked.

@@ -19,7 +19,7 @@ use super::network_namespaces::{LeasedNamespace, proves_untouched};
 use super::template::NativeTemplate;
 use super::watch::watch;
 use super::way_out::WayOut;
-use super::zygote::{Newborn, SOCKETS_WERE_MADE};
+use super::zygote::{Newborn, SOCKETS_WERE_MADE, refusal};
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Leftovers, Output};
 use crate::reaper::{self, Remains};
 
@@ -137,9 +137,7 @@ impl NativeCell {
 
     async fn why_it_did_not_start(&mut self) -> String {
         match self.read_status().await {
-            Some(record) if record.first() == Some(&b'F') => {
-                String::from_utf8_lossy(&record[1..]).into_owned()
-            }
+            Some(record) if record.first() == Some(&b'F') => refusal(&record[1..]),
             _ => format!("it ended before it was ready ({:?})", self.end_of_life().await),
         }
     }

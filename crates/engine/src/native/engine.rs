@@ -9,11 +9,12 @@ use belljar_core::Secret;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{Survey, best_identity, survey};
+use belljar_jail::probe::{Survey, has_ids_for_guests, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
 use belljar_proxy::{Egress, Resolve, Roots};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::check;
 use super::ids::IdPool;
@@ -25,7 +26,7 @@ use super::way_out;
 use super::zygote::Zygote;
 use crate::EngineError;
 use crate::blocking::on_a_thread;
-use crate::builder::{LayerSpec, LayerStore, Progress};
+use crate::builder::{Layer, LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
 use crate::lingering::Lingering;
 use crate::python::{self, Interpreter, Search};
@@ -69,17 +70,11 @@ impl NativeEngine {
             egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
         };
-        let identity = best_identity();
-        let ids = match identity {
-            Identity::Single => None,
-            Identity::Range { count, .. } => {
-                // The last few are left to what the kernel calls nobody.
-                let ids = count - 16;
-                let offset =
-                    rustix::process::getpid().as_raw_nonzero().get().unsigned_abs().wrapping_mul(257) % ids;
-                Some(IdPool::new(ids, offset))
-            }
+        let ids = match has_ids_for_guests() {
+            true => Some(IdPool::of_this_process().map_err(EngineError::io("choose ids for cells"))?),
+            false => None,
         };
+        let identity = ids.as_ref().map_or(Identity::Single, IdPool::identity);
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
         raise_descriptor_limit();
         Ok(Self {
@@ -97,7 +92,7 @@ impl NativeEngine {
             temporary_bytes: scratch_mb * MIB,
             // Room for many small files without letting them take much unaccounted memory.
             inodes: (scratch_mb * 256).clamp(4096, 1 << 20),
-            open_files: u64::from(limits.open_files),
+            open_files: self.open_files(limits),
             // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
             processes: (!self.resources.cgroups.has(Controller::Pids))
                 .then_some(u64::from(limits.pids_limit) + 1),
@@ -108,6 +103,23 @@ impl NativeEngine {
         }
     }
 
+    /// How many descriptors a guest may have open.
+    ///
+    /// Descriptors on their way through sockets are counted by user, and compared with the limit of whoever sends one. A guest under
+    /// the host's own id could use up what the host needs to make the next cell, so its limit is lower.
+    fn open_files(&self, limits: &ResourceLimits) -> u64 {
+        /// What a guest leaves to the host: more than the 253 by which one message can overshoot its limit.
+        const SPARE: u64 = 512;
+        /// With less than that Python does not get far.
+        const LEAST: u64 = 64;
+        let asked = u64::from(limits.open_files);
+        if self.resources.ids.is_some() {
+            return asked;
+        }
+        let ours = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        asked.min(ours.saturating_sub(SPARE).max(LEAST))
+    }
+
     async fn make_ready(
         &self,
         blueprint: &Blueprint,
@@ -116,14 +128,20 @@ impl NativeEngine {
         check::check(blueprint, &self.survey, &self.resources.cgroups)?;
         let config = &blueprint.config;
         let (interpreter, layer) = self.provision(blueprint, progress).await?;
-        let mut guest =
-            root::lay_out(blueprint, &interpreter, layer.as_deref(), self.resources.ids.is_some())?;
+        let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
         let egress = way_out::prepare(config, &self.options).map_err(EngineError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
-        let plan = plan_cell(&self.cell_limits(limits, config.scratch_size_mb, guest.writable));
+        let cell_limits = self.cell_limits(limits, config.scratch_size_mb, guest.writable);
+        if cell_limits.open_files < u64::from(limits.open_files) {
+            guest.warnings.push(format!(
+                "open_files is {} and not {}: cells share this user's id, and the rest is needed to make them; raise the hard limit (ulimit -Hn)",
+                cell_limits.open_files, limits.open_files,
+            ));
+        }
+        let plan = plan_cell(&cell_limits);
         let spec = JailSpec {
             identity: self.identity,
             hostname: root::HOST_NAME.into(),
@@ -139,6 +157,8 @@ impl NativeEngine {
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
         let launched = launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()])?;
         let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
+        // Everything is mounted: what was looked at need not be held open any more.
+        drop((guest.grants, layer));
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {
                 name: config.name.clone(),
@@ -169,7 +189,7 @@ impl NativeEngine {
         &self,
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(Interpreter, Option<PathBuf>), EngineError> {
+    ) -> Result<(Interpreter, Option<Layer>), EngineError> {
         let config = &blueprint.config;
         let (search, wanted) = (self.options.search.clone(), config.python_version);
         let guest_is_somebody_else = self.resources.ids.is_some();
@@ -205,7 +225,7 @@ impl NativeEngine {
         while let Ok(step) = reported.try_recv() {
             progress(step);
         }
-        Ok((interpreter, Some(layer.path)))
+        Ok((interpreter, Some(layer)))
     }
 }
 
@@ -248,7 +268,6 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
 
 /// A warm cell is five descriptors here; a thousand of them pass the usual soft limit.
 fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

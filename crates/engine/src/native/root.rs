@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use belljar_core::config::FileResource;
 use belljar_core::layout::{self, LAYER};
-use belljar_jail::{Links, RootEntry};
+use belljar_jail::{Expected, RootEntry};
 
 use crate::EngineError;
+use crate::builder::Layer;
 use crate::engine::Blueprint;
-use crate::grants;
+use crate::grants::{self, Grant};
 use crate::guest::{self, HARNESS};
 use crate::python::Interpreter;
 
@@ -28,13 +29,15 @@ pub(super) struct GuestRoot {
     pub(super) writable: Vec<String>,
     /// Grants that file permissions will get in the way of.
     pub(super) warnings: Vec<String>,
+    /// What was looked at, open until it is mounted.
+    pub(super) grants: Vec<Grant>,
 }
 
 /// Lays out the file system of a blueprint's cells. `guests_are_others`: they have ids that own nothing on the host.
 pub(super) fn lay_out(
     blueprint: &Blueprint,
     interpreter: &Interpreter,
-    layer: Option<&Path>,
+    layer: Option<&Layer>,
     guests_are_others: bool,
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
@@ -44,7 +47,8 @@ pub(super) fn lay_out(
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings) = (Vec::new(), Vec::new());
     let resources = &blueprint.config.resources;
-    for (resource, grant) in resources.iter().zip(grants::open_all(resources)?) {
+    let grants = grants::open_all(resources)?;
+    for (resource, grant) in resources.iter().zip(&grants) {
         if guests_are_others {
             warnings.extend(barred(resource, &grant.metadata));
         }
@@ -52,14 +56,22 @@ pub(super) fn lay_out(
             writable.push(resource.container_path.clone());
         }
         entries.push(RootEntry::Bind {
-            source: grant.path,
+            source: grant.path.clone(),
             target: resource.container_path.clone().into(),
             writable: !resource.read_only,
-            links: Links::Refused,
+            expected: Expected::File(grant.identity),
         });
     }
     match layer {
-        Some(path) => entries.push(bind(path, LAYER)),
+        Some(layer) => {
+            let identity = layer.directory.identity().map_err(EngineError::io("look at the layer"))?;
+            entries.push(RootEntry::Bind {
+                source: layer.path.clone(),
+                target: LAYER.into(),
+                writable: false,
+                expected: Expected::File(identity),
+            });
+        }
         None => entries.push(RootEntry::Directory { path: LAYER.into() }),
     }
     entries.push(RootEntry::Directory { path: layout::TOOLS.into() });
@@ -68,7 +80,7 @@ pub(super) fn lay_out(
     }
     entries.push(file(HARNESS_PATH, HARNESS));
     entries.push(file("/run/belljar/template.json", &guest::template_settings(blueprint).to_string()));
-    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings })
+    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings, grants })
 }
 
 /// A grant means little where the file's own permissions say no to everybody else.
@@ -217,7 +229,12 @@ fn environment(blueprint: &Blueprint, library_path: Option<String>) -> Vec<(Stri
 }
 
 fn bind(source: impl Into<PathBuf>, target: impl Into<PathBuf>) -> RootEntry {
-    RootEntry::Bind { source: source.into(), target: target.into(), writable: false, links: Links::Followed }
+    RootEntry::Bind {
+        source: source.into(),
+        target: target.into(),
+        writable: false,
+        expected: Expected::Anything,
+    }
 }
 
 fn file(path: &str, contents: &str) -> RootEntry {
@@ -239,7 +256,7 @@ mod tests {
         let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };
         let tools = vec![ToolSource { file_name: "t.py".into(), source: String::new() }];
         let blueprint = Blueprint { config: SandboxConfig::default(), tools };
-        let mut guest = lay_out(&blueprint, &interpreter, Some(Path::new("/layer")), false).unwrap();
+        let mut guest = lay_out(&blueprint, &interpreter, None, false).unwrap();
         guest.trust("authority");
         for entry in &guest.entries {
             let (RootEntry::Directory { path }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use belljar_jail::probe::shortage;
 use belljar_jail::{CellOrder, Launched};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -105,6 +105,7 @@ impl Zygote {
         });
         let (greeting, message, process) = match greeting.await {
             Err(_) => return Err(gone("it was not ready within 120 s").await),
+            Ok(Err(error)) if is_ours(&error) => return Err(EngineError::io("take over a zygote")(error)),
             Ok(Err(_)) => return Err(gone("").await),
             Ok(Ok(greeted)) => greeted,
         };
@@ -180,8 +181,10 @@ impl Asked<'_> {
         let zygote = self.zygote;
         let (mut scratch, mut is_untouched) = (Vec::new(), true);
         loop {
-            let Ok((record, handles)) = self.unless_it_hangs(receive(status, LONGEST_RECORD)).await? else {
-                return Err(zygote.gone("").await);
+            let (record, handles) = match self.unless_it_hangs(receive(status, LONGEST_RECORD)).await? {
+                Ok(received) => received,
+                Err(error) if is_ours(&error) => return Err(EngineError::io("take over a cell")(error)),
+                Err(_) => return Err(zygote.gone("").await),
             };
             *zygote.heard() = Instant::now();
             match record.as_slice() {
@@ -194,8 +197,7 @@ impl Asked<'_> {
                 b"D" => scratch = handles,
                 [SOCKETS_WERE_MADE] => is_untouched = false,
                 _ => {
-                    let reason = record.strip_prefix(b"F").unwrap_or(&record);
-                    let reason = String::from_utf8_lossy(reason).into_owned();
+                    let reason = refusal(record.strip_prefix(b"F").unwrap_or(&record));
                     return Err(EngineError::Spawn { name: zygote.name.clone(), reason });
                 }
             }
@@ -217,6 +219,16 @@ impl Asked<'_> {
                 return Err(self.zygote.gone(&format!("it hangs: it made no cell within {within} s")).await);
             }
         }
+    }
+}
+
+/// Why a cell could not be set up, as the cell or the zygote said it, and what to do where the machine is short of something.
+pub(super) fn refusal(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said).into_owned();
+    let number = said.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
+    match number.and_then(shortage) {
+        Some(remedy) => format!("{said}: {remedy}"),
+        None => said,
     }
 }
 
@@ -263,7 +275,12 @@ const LONGEST_GREETING: usize = 64 * 1024;
 /// What is said about one cell: at most why it could not be made.
 const LONGEST_RECORD: usize = 1024;
 
-/// One message with the few descriptors that come along.
+/// Whether it is this process that is short of something, and the other end is well.
+fn is_ours(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
+}
+
+/// One message with the few descriptors that come along, all of them or none.
 async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     control
         .async_io(Interest::READABLE, |socket| {
@@ -276,6 +293,10 @@ async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<
                 &mut ancillary,
                 RecvFlags::CMSG_CLOEXEC,
             )?;
+            // The kernel says no more than that some did not fit; in this process, for the space above is enough.
+            if received.flags.contains(ReturnFlags::CTRUNC) {
+                return Err(rustix::io::Errno::MFILE.into());
+            }
             if received.bytes == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

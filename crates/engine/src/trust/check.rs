@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
-use super::directory::READ;
-use super::{Distrust, group};
+use super::directory::{LOOK, READ};
+use super::{Distrust, access_list, group};
 
 /// What something is looked at as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +23,34 @@ pub(super) fn stat(file: impl AsFd, path: &Path) -> Result<Stat, Distrust> {
     rustix::fs::fstat(file).map_err(Distrust::io("look at", path))
 }
 
-pub(super) fn check(stat: &Stat, path: &Path, as_what: As) -> Result<(), Distrust> {
+/// Looks at a file or directory by its descriptor, which may be one that only names a place.
+pub(super) fn check(file: impl AsFd, path: &Path, as_what: As) -> Result<Stat, Distrust> {
+    let stat = stat(&file, path)?;
+    if is_closed(&stat, path, as_what)? == Closed::ByItsGroup && access_list::is_on(&file, path)? {
+        return Err(Distrust::AccessList { path: path.to_owned() });
+    }
+    Ok(stat)
+}
+
+/// What keeps others from writing.
+#[derive(PartialEq, Eq)]
+enum Closed {
+    /// The mode says so: an access list cannot grant what the mode does not.
+    ByItsMode,
+    /// The group may write, and only we are in it. With an access list the group's bits are the most that *anybody* on the list may do.
+    ByItsGroup,
+}
+
+fn is_closed(stat: &Stat, path: &Path, as_what: As) -> Result<Closed, Distrust> {
     const STICKY: u32 = 0o1000;
     check_owner(stat, path)?;
     let mode = stat.st_mode & 0o7777;
-    let open_to = mode & 0o022;
-    let is_closed = open_to == 0 || (open_to == 0o020 && group::is_ours_alone(stat.st_gid));
-    if is_closed || (as_what == As::Way && mode & STICKY != 0) {
-        return Ok(());
+    match mode & 0o022 {
+        0 => Ok(Closed::ByItsMode),
+        _ if as_what == As::Way && mode & STICKY != 0 => Ok(Closed::ByItsMode),
+        0o020 if group::is_ours_alone(stat.st_gid) => Ok(Closed::ByItsGroup),
+        _ => Err(Distrust::Writable { path: path.to_owned(), mode }),
     }
-    Err(Distrust::Writable { path: path.to_owned(), mode })
 }
 
 pub(super) fn check_owner(stat: &Stat, path: &Path) -> Result<(), Distrust> {
@@ -64,11 +82,18 @@ pub(super) fn check_below(directory: BorrowedFd<'_>, path: &Path) -> Result<(), 
             match FileType::from_raw_mode(stat.st_mode) {
                 // Where it leads is decided where it is followed: in a cell, among the files of the cell.
                 FileType::Symlink => check_owner(&stat, &path)?,
-                FileType::RegularFile => check(&stat, &path, As::Contents)?,
+                // Thousands of them, so only those are opened about which the mode does not tell all.
+                FileType::RegularFile => {
+                    if is_closed(&stat, &path, As::Contents)? == Closed::ByItsGroup {
+                        let file = rustix::fs::openat(&directory, name, LOOK, Mode::empty())
+                            .map_err(Distrust::io("open", &path))?;
+                        check(&file, &path, As::Contents)?;
+                    }
+                }
                 FileType::Directory => {
-                    check(&stat, &path, As::Contents)?;
                     let below = rustix::fs::openat(&directory, name, OFlags::DIRECTORY | READ, Mode::empty())
                         .map_err(Distrust::io("open", &path))?;
+                    check(&below, &path, As::Contents)?;
                     open.push((below, path));
                 }
                 FileType::Socket => return Err(Distrust::Kind { path, kind: "a socket" }),

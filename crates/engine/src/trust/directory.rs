@@ -1,13 +1,15 @@
 //! A directory that can be used, and what is taken out of it.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use belljar_jail::FileIdentity;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::Distrust;
-use super::check::{As, check, check_below, stat};
+use super::check::{As, check, check_below};
 use super::way::walk;
 
 /// A directory that nobody but us and root can change or replace.
@@ -28,12 +30,17 @@ impl TrustedDirectory {
         &self.path
     }
 
+    /// By what the kernel tells it from every other directory as long as this is open.
+    pub(crate) fn identity(&self) -> io::Result<FileIdentity> {
+        FileIdentity::of(&self.directory)
+    }
+
     /// A directory in it that can be trusted as much, with everything below.
     pub(crate) fn tree(&self, name: &str) -> Result<Self, Distrust> {
         let path = self.path.join(name);
         let directory = rustix::fs::openat(&self.directory, name, OFlags::DIRECTORY | READ, Mode::empty())
             .map_err(Distrust::io("open", &path))?;
-        check(&stat(&directory, &path)?, &path, As::Contents)?;
+        check(&directory, &path, As::Contents)?;
         check_below(directory.as_fd(), &path)?;
         Ok(Self { path, directory })
     }
@@ -44,8 +51,7 @@ impl TrustedDirectory {
         // Not kept waiting by a pipe in its place.
         let file = rustix::fs::openat(&self.directory, name, OFlags::NONBLOCK | READ, Mode::empty())
             .map_err(Distrust::io("open", &path))?;
-        let stat = stat(&file, &path)?;
-        check(&stat, &path, As::Contents)?;
+        let stat = check(&file, &path, As::Contents)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok(file.into()),
             _ => Err(Distrust::Kind { path, kind: "not a file" }),

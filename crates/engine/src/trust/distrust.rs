@@ -23,6 +23,14 @@ pub enum Distrust {
         /// Its permissions.
         mode: u32,
     },
+    /// It has an access control list, and its mode alone does not keep others out.
+    #[error(
+        "{} has an access control list that may let others write to it, who could change what is kept in it", path.display()
+    )]
+    AccessList {
+        /// What.
+        path: PathBuf,
+    },
     /// It is not a file, a directory or a link.
     #[error("{} is {kind}, which nobody put there with good intent", path.display())]
     Kind {

@@ -9,8 +9,10 @@
 //!  root   root    root       us          us         on the way a sticky directory such as /tmp will do
 //! ```
 //!
-//! Once that holds, the path can be handed on: only root and we could make it lead elsewhere. It is the rule by which `sshd` believes a key file.
+//! It is the rule by which `sshd` believes a key file. What was looked at stays open, and whoever uses it under its path compares: the path must
+//! still lead to the same directory.
 
+mod access_list;
 mod check;
 mod directory;
 mod distrust;

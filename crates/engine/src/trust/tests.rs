@@ -195,3 +195,55 @@ fn a_link_is_no_tree_and_no_file() {
     assert!(matches!(store.file("file"), Err(Distrust::Io { .. })));
     assert!(matches!(store.file("."), Err(Distrust::Kind { .. })));
 }
+
+/// An access list that lets one more user do everything, in the kernel's own form. False where the file system has none.
+fn let_a_stranger_write(path: &Path) -> bool {
+    const VERSION: u32 = 2;
+    const NOBODY: u32 = u32::MAX;
+    // The owner, one user, the group, the most that those two may do, everybody else.
+    let entries: [(u16, u16, u32); 5] =
+        [(1, 7, NOBODY), (2, 7, STRANGER), (4, 5, NOBODY), (0x10, 7, NOBODY), (0x20, 5, NOBODY)];
+    let mut list = VERSION.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries {
+        list.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        list.extend(id.to_le_bytes());
+    }
+    let set = rustix::fs::setxattr(path, "system.posix_acl_access", &list, rustix::fs::XattrFlags::empty());
+    if set.is_err() {
+        println!("access lists: skipped (this file system has none)");
+    }
+    set.is_ok()
+}
+
+#[test]
+fn a_group_of_our_own_is_not_all_where_there_is_an_access_list() {
+    let (_dir, home) = home();
+    let (store, tree, file) = (home.join("store"), home.join("store/tree"), home.join("store/tree/file"));
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(&file, "x").unwrap();
+    mode(&file, 0o664);
+    mode(&tree, 0o775);
+    mode(&store, 0o775);
+    let Ok(trusted) = TrustedDirectory::make(&store) else {
+        println!("groups: skipped (this user has no group of its own)");
+        return;
+    };
+    assert!(trusted.tree("tree").is_ok());
+    for path in [&file, &tree, &store] {
+        if !let_a_stranger_write(path) {
+            return;
+        }
+        let told = match TrustedDirectory::make(&store) {
+            Ok(trusted) => trusted.tree("tree").unwrap_err(),
+            Err(distrust) => distrust,
+        };
+        let expected = matches!(&told, Distrust::AccessList { path: named } if named == path);
+        assert!(expected, "{} is open to a stranger: {told}", path.display());
+        // A mode without the group's right takes it from everybody on the list.
+        let before = fs::metadata(path).unwrap().permissions().mode();
+        mode(path, before & !0o020);
+        assert!(TrustedDirectory::make(&store).and_then(|trusted| trusted.tree("tree")).is_ok());
+        rustix::fs::removexattr(path, "system.posix_acl_access").unwrap();
+        mode(path, before);
+    }
+}

@@ -21,7 +21,7 @@ pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
         source,
     })?;
     let root = open_root()?;
-    check(&stat(&root, Path::new("/"))?, Path::new("/"), As::Way)?;
+    check(&root, Path::new("/"), As::Way)?;
     let mut way: Vec<(OwnedFd, PathBuf)> = vec![(root, PathBuf::from("/"))];
     let mut left: VecDeque<OsString> = names(&absolute).collect();
     let mut links = 0;
@@ -55,7 +55,7 @@ pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
                 }
             }
             FileType::Directory => {
-                check(&stat, &path, if is_last { As::Contents } else { As::Way })?;
+                check(&found, &path, if is_last { As::Contents } else { As::Way })?;
                 way.push((found, path));
             }
             _ => return Err(Distrust::io("enter", &path)(rustix::io::Errno::NOTDIR)),
@@ -63,7 +63,7 @@ pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
     }
     let (place, path) = way.pop().expect("the root is never left");
     // The way may have ended in `..` or in the root itself.
-    check(&stat(&place, &path)?, &path, As::Contents)?;
+    check(&place, &path, As::Contents)?;
     let directory = rustix::fs::openat(&place, ".", OFlags::DIRECTORY | READ, Mode::empty())
         .map_err(Distrust::io("open", &path))?;
     Ok(TrustedDirectory { path, directory })

@@ -11,9 +11,9 @@ use crate::sys::kernel::{self, UNLIMITED};
 /// namespace, where `core_pattern` names one; 1 is the value that stops both.
 const NO_CORE_FILES: u64 = 1;
 
-/// Resource limits, soft and hard. A cell sets those on descriptors itself, and where no control group counts them also
+/// Resource limits, soft and hard. A cell lowers the one on descriptors itself, and where no control group counts them also
 /// those on processes and memory.
-const LIMITS: [(u32, u64, u64); 15] = [
+const LIMITS: [(u32, u64, u64); 16] = [
     (kernel::RLIMIT_CORE, NO_CORE_FILES, NO_CORE_FILES),
     (kernel::RLIMIT_CPU, UNLIMITED, UNLIMITED),
     (kernel::RLIMIT_FSIZE, UNLIMITED, UNLIMITED),
@@ -22,6 +22,7 @@ const LIMITS: [(u32, u64, u64); 15] = [
     (kernel::RLIMIT_STACK, 8 << 20, UNLIMITED),
     (kernel::RLIMIT_RSS, UNLIMITED, UNLIMITED),
     (kernel::RLIMIT_NPROC, UNLIMITED, UNLIMITED),
+    (kernel::RLIMIT_NOFILE, 1 << 20, 1 << 20),
     (kernel::RLIMIT_LOCKS, UNLIMITED, UNLIMITED),
     (kernel::RLIMIT_MEMLOCK, 64 << 10, 64 << 10),
     (kernel::RLIMIT_SIGPENDING, 1024, 1024),

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Named, Step};
-use crate::spec::{Links, RootEntry};
+use crate::spec::{Expected, FileIdentity, RootEntry};
 use crate::sys::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
 
 /// Any directory that every system has will do: what is mounted over it is seen in this mount namespace only.
@@ -21,13 +21,9 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     let sources = entries
         .iter()
         .map(|entry| match source_of(entry) {
-            Some((path, links)) => {
+            Some((path, expected)) => {
                 let path = text(path)?;
-                let opened = match links {
-                    Links::Followed => kernel::open_place(path),
-                    Links::Refused => kernel::open_place_without_links(path),
-                };
-                opened.map(Some).step(|| format!("open {path}"))
+                open(path, expected).map(Some).step(|| format!("open {path}"))
             }
             None => Ok(None),
         })
@@ -44,11 +40,24 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     kernel::add_mount_attributes("/", MOUNT_ATTR_RDONLY, false).step(|| "make the root read-only".into())
 }
 
-fn source_of(entry: &RootEntry) -> Option<(&Path, Links)> {
+fn source_of(entry: &RootEntry) -> Option<(&Path, Expected)> {
     match entry {
-        RootEntry::Bind { source, links, .. } => Some((source, *links)),
-        RootEntry::Device { path } => Some((path, Links::Followed)),
+        RootEntry::Bind { source, expected, .. } => Some((source, *expected)),
+        RootEntry::Device { path } => Some((path, Expected::Anything)),
         _ => None,
+    }
+}
+
+fn open(path: &str, expected: Expected) -> io::Result<OwnedFd> {
+    match expected {
+        Expected::Anything => kernel::open_place(path),
+        Expected::File(identity) => {
+            let place = kernel::open_place_without_links(path)?;
+            match FileIdentity::of(&place)? == identity {
+                true => Ok(place),
+                false => Err(io::Error::other("something else has been put there since it was looked at")),
+            }
+        }
     }
 }
 
@@ -116,4 +125,30 @@ fn text(path: &Path) -> Step<&str> {
     path.to_str()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"))
         .step(|| format!("open {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_exchanged_since_it_was_looked_at_is_not_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let place = home.join("place");
+        fs::create_dir(&place).unwrap();
+        let looked_at = File::open(&place).unwrap();
+        let expected = Expected::File(FileIdentity::of(&looked_at).unwrap());
+        let path = place.to_str().unwrap();
+        assert!(open(path, expected).is_ok());
+        fs::rename(&place, home.join("elsewhere")).unwrap();
+        fs::create_dir(&place).unwrap();
+        let told = open(path, expected).unwrap_err().to_string();
+        assert!(told.contains("something else"), "{told}");
+        // A link to the very same directory is somebody's, too.
+        fs::remove_dir(&place).unwrap();
+        symlink("elsewhere", &place).unwrap();
+        assert!(open(path, expected).is_err());
+        assert!(open(path, Expected::Anything).is_ok());
+    }
 }

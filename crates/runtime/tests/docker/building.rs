@@ -110,3 +110,32 @@ async fn a_first_run_needs_no_stock() {
     let sandbox = sandbox(&runtime, config).await;
     assert!(run(&sandbox, "emit_result(1)").await.success());
 }
+
+#[tokio::test]
+async fn a_grant_that_a_link_in_the_image_leads_elsewhere_is_refused() {
+    let Some(runtime) = runtime() else { return };
+    let base = format!("belljar-test-links-{}", std::process::id());
+    let context = tempfile::tempdir().unwrap();
+    std::fs::write(context.path().join("Dockerfile"), "FROM python:3.11-slim\nRUN ln -s /run /data\n")
+        .unwrap();
+    docker(&["build", "-q", "-t", &base, context.path().to_str().unwrap()]);
+    let granted = tempfile::tempdir().unwrap();
+    let mut config = config("links");
+    config.base_image = Some(base.clone());
+    let name = config.name.clone();
+    // Not in the list of links that every image has, so only the container can tell.
+    config.resources = vec![FileResource::new(granted.path(), "/data/belljar")];
+    let error = runtime.sandbox(config.clone()).await.err().expect("it is refused").to_string();
+    assert!(error.contains("leads to /run/belljar"), "{error}");
+    config.resources = vec![FileResource::new(granted.path(), "/other/belljar")];
+    let there =
+        answer(&sandbox(&runtime, config).await, "emit_result(os.path.isdir('/other/belljar'))").await;
+    assert_eq!(there, serde_json::json!(true));
+    runtime.shutdown().await;
+    for image in
+        docker(&["images", "--format", "{{.Repository}}:{{.Tag}}", &format!("belljar/{name}")]).lines()
+    {
+        docker(&["rmi", "-f", image]);
+    }
+    docker(&["rmi", "-f", &base]);
+}

@@ -101,11 +101,15 @@ def read_whole(descriptor):
 
 
 def surroundings(granted):
-    """What the host compares with what it meant: which machine this is, and what is mounted where something was granted."""
+    """What the host compares with what it meant: which machine this is, what is mounted where something was granted, and where that is without links."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot_id = file.read().strip()
     found = [os.stat(path) for path in granted]
-    return {"boot_id": boot_id, "granted": [[each.st_dev, each.st_ino] for each in found]}
+    return {
+        "boot_id": boot_id,
+        "granted": [[each.st_dev, each.st_ino] for each in found],
+        "places": [os.path.realpath(path) for path in granted],
+    }
 
 
 def places(granted):

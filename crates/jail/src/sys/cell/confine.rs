@@ -13,11 +13,15 @@ use super::kernel::{self, Forked};
 use super::plan::CellPlan;
 use super::spring::clone_into_cell;
 
-/// Where the private channel is in a cell: out of the way of programs that expect low numbers to be theirs.
-pub(crate) const CHANNEL: RawFd = 900;
-
-/// Where a guest has its status socket until nothing can fail any more.
-const LAST_WORDS: RawFd = CHANNEL + 1;
+/// Where the private channel is in a cell, and right behind it a guest's status socket until nothing can fail any more: out of the way of
+/// programs that expect low numbers to be theirs, as far as the limit on descriptors allows.
+pub(crate) fn channel_place() -> RawFd {
+    const USUAL: RawFd = 900;
+    /// Numbers that are needed from the channel's own on while descriptors are arranged.
+    const BEHIND: u64 = 4;
+    let most = kernel::soft_limit(kernel::RLIMIT_NOFILE).saturating_sub(BEHIND);
+    RawFd::try_from(most).map_or(USUAL, |most| most.min(USUAL))
+}
 
 /// The exit code of a process that could not be set up. The reason is on its status socket.
 const SETUP_FAILED: i32 = 125;
@@ -30,6 +34,8 @@ pub(crate) struct CellParts<'a> {
     /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
     pub(crate) host_id: Option<u32>,
     pub(crate) channel: RawFd,
+    /// Its number in the cell.
+    pub(crate) channel_place: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) status: RawFd,
@@ -206,10 +212,10 @@ fn split(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -
             // Last, because a low limit on descriptors would forbid the channel its high number.
             let limited = limit(plan);
             if let Err((step, error)) = limited {
-                report(LAST_WORDS, format!("F{step}: {error}").as_bytes());
+                report(parts.channel_place + 1, format!("F{step}: {error}").as_bytes());
                 kernel::exit_now(SETUP_FAILED)
             }
-            kernel::close_from(LAST_WORDS).step(|| "close the status socket".into())
+            kernel::close_from(parts.channel_place + 1).step(|| "close the status socket".into())
         }
     }
 }
@@ -239,22 +245,23 @@ fn limit(plan: &CellPlan) -> Step {
 }
 
 fn take_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
+    let (channel, last_words) = (parts.channel_place, parts.channel_place + 1);
     let nothing = File::open("/dev/null")?;
     kernel::duplicate_onto(nothing.as_raw_fd(), 0)?;
     kernel::duplicate_onto(parts.stdout, 1)?;
     kernel::duplicate_onto(parts.stderr, 2)?;
     // Two steps, because the channel's present number may be anything, and what is left below must go.
     let (aside, status) = (
-        kernel::duplicate_above(parts.channel, LAST_WORDS + 1)?,
-        kernel::duplicate_above(parts.status, LAST_WORDS + 1)?,
+        kernel::duplicate_above(parts.channel, last_words + 1)?,
+        kernel::duplicate_above(parts.status, last_words + 1)?,
     );
-    kernel::duplicate_onto(aside, CHANNEL)?;
-    kernel::duplicate_onto(status, LAST_WORDS)?;
+    kernel::duplicate_onto(aside, channel)?;
+    kernel::duplicate_onto(status, last_words)?;
     // `nothing` is among what is closed here; its destructor must not close the number again.
     let _closed_below = ManuallyDrop::new(nothing);
-    kernel::close_between(3, CHANNEL - 1)?;
-    kernel::close_from(LAST_WORDS + 1)?;
-    kernel::close_on_exec(CHANNEL)
+    kernel::close_between(3, channel - 1)?;
+    kernel::close_from(last_words + 1)?;
+    kernel::close_on_exec(channel)
 }
 
 /// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
@@ -263,13 +270,13 @@ fn become_init(parts: &CellParts<'_>, listener_and_locks: [Option<RawFd>; 2]) ->
     const LISTENER_AND_LOCKS: [RawFd; 2] = [4, 5];
     // No pipe of the guest's may be held open from here.
     let alone = (|| {
-        let status = kernel::duplicate_above(parts.status, CHANNEL)?;
-        let init = kernel::duplicate_above(parts.init, CHANNEL)?;
+        let above = |fd| kernel::duplicate_above(fd, parts.channel_place);
+        let (status, init) = (above(parts.status)?, above(parts.init)?);
         let mut aside = [None; 2];
         for (aside, fd) in aside.iter_mut().zip(listener_and_locks) {
-            *aside = fd.map(|fd| kernel::duplicate_above(fd, CHANNEL)).transpose()?;
+            *aside = fd.map(above).transpose()?;
         }
-        kernel::close_between(0, CHANNEL - 1)?;
+        kernel::close_between(0, parts.channel_place - 1)?;
         kernel::duplicate_onto(status, STATUS)?;
         for (aside, number) in aside.into_iter().zip(LISTENER_AND_LOCKS) {
             if let Some(aside) = aside {

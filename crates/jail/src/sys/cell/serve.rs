@@ -17,7 +17,7 @@ use std::io;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use super::confine::{CHANNEL, CellParts, make_cell, report};
+use super::confine::{CellParts, channel_place, make_cell, report};
 use super::kernel::{self, Forked};
 use super::network_namespaces::NetworkNamespaces;
 use super::order::CellOrder;
@@ -36,6 +36,7 @@ pub(crate) struct Born {
 /// Makes cells until the host hangs up, and then ends the process. Returns in each cell.
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<Born> {
     let mut networks = NetworkNamespaces::new(plan.socket_buffer);
+    let channel_place = channel_place();
     loop {
         let mut request = [0; CellOrder::BYTES];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
@@ -52,12 +53,13 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
                 Ok((ours, theirs, listener)) => {
                     let channel = theirs.as_raw_fd();
                     let host_id = host_id.map(NonZeroU32::get);
-                    let parts = CellParts { host_id, channel, stdout, stderr, status, init, cgroups };
+                    let parts =
+                        CellParts { host_id, channel, channel_place, stdout, stderr, status, init, cgroups };
                     match make_cell(plan, &parts) {
                         Ok(Forked::Child) => {
                             // All are closed here already, under these numbers.
                             std::mem::forget((ours, theirs, listener));
-                            return Ok(Born { channel: CHANNEL, hurry });
+                            return Ok(Born { channel: channel_place, hurry });
                         }
                         // A host that has given the cell up meanwhile has closed its end; the cell finds its channel closed and ends.
                         Ok(Forked::Parent { pidfd: Some(pidfd), .. }) => {

@@ -50,6 +50,23 @@ pub(crate) fn limit_as_allowed(resource: u32, soft: u64, hard: u64) -> io::Resul
     }
 }
 
+/// The limit that is in force.
+pub(crate) fn soft_limit(resource: u32) -> u64 {
+    let mut now = [UNLIMITED; 2];
+    // SAFETY: the array has the layout of `struct rlimit` on 64-bit Linux and outlives the call.
+    unsafe { getrlimit(resource as c_int, &raw mut now) };
+    now[0]
+}
+
+/// From now on a write beyond the limit on file sizes is an error (`EFBIG`), where the signal for it would end the process. By a handler that does
+/// nothing: programs that are started from here get the signal's default back, which they would not if it were ignored.
+pub(crate) fn survive_file_size_limit() {
+    const SIGXFSZ: c_int = 25;
+    extern "C" fn nothing(_number: c_int) {}
+    // SAFETY: the handler touches nothing, so it may run at any moment.
+    unsafe { signal(SIGXFSZ, nothing as *const () as usize) };
+}
+
 /// No signal is blocked, and each does what it does by default.
 pub(crate) fn ordinary_signals() {
     const SIG_SETMASK: c_int = 2;
