@@ -114,6 +114,13 @@ pub trait Cell: Send + 'static {
         Box::pin(std::future::ready(false))
     }
 
+    /// Ends whatever runs in it and leaves it fit for [`Self::reset`], where cells are used again. What is counted afterwards is the last there is;
+    /// [`Self::autopsy`] comes back when that is certain.
+    fn stop(&mut self) -> BoxFuture<'_, ()> {
+        self.kill();
+        Box::pin(std::future::ready(()))
+    }
+
     /// Kills every process in it, at once. Its last words can still be read.
     fn kill(&mut self);
 

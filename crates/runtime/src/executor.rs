@@ -12,7 +12,7 @@ use belljar_engine::{Cell, CellUsage, Leftovers};
 use tokio::time::Instant;
 
 use crate::law::{Allowance, Cancelled, Law};
-use crate::listening::{Listening, Printed};
+use crate::listening::{Listening, Printed, Then};
 use crate::mask::Mask;
 use crate::transcript::{Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
@@ -27,13 +27,25 @@ pub struct ScriptExecutor {
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
+    /// Whether cells can talk to anybody outside.
+    is_let_out: bool,
 }
 
-/// What came of a run, and whether its cell can be used for another step.
+/// What came of a run, and whether its cell can be used again. Nobody has been told yet.
 pub(crate) struct Concluded {
-    pub(crate) result: ExecutionResult,
+    result: Arc<ExecutionResult>,
+    unsaid: Vec<Event>,
     /// The script ended by itself, and its cell is there.
     pub(crate) script_is_over: bool,
+}
+
+impl Concluded {
+    /// Says what is left to say, at the listener's pace. A cell that is not used again is given back before.
+    pub(crate) async fn say(self, sink: &mut dyn EventSink) -> ExecutionResult {
+        tell(sink, self.unsaid).await;
+        // A taker who has let go of the last event leaves us the only copy.
+        Arc::unwrap_or_clone(self.result)
+    }
 }
 
 /// One script to run, and what goes with it.
@@ -45,6 +57,8 @@ pub(crate) struct Run<'a> {
     pub(crate) leftovers: Leftovers,
     pub(crate) sink: &'a mut dyn EventSink,
     pub(crate) cancelled: &'a mut Cancelled,
+    /// Whether a session goes on with the cell afterwards.
+    pub(crate) keeps_cell: bool,
 }
 
 impl ScriptExecutor {
@@ -58,6 +72,7 @@ impl ScriptExecutor {
             mask: Mask::default(),
             engine,
             warnings: Arc::default(),
+            is_let_out: false,
         }
     }
 
@@ -79,6 +94,13 @@ impl ScriptExecutor {
         self
     }
 
+    /// Says whether cells can talk to anybody outside: every word they have sent is then in the result.
+    #[must_use]
+    pub fn let_out(mut self, is_let_out: bool) -> Self {
+        self.is_let_out = is_let_out;
+        self
+    }
+
     /// What every result shall warn about.
     #[must_use]
     pub fn with_warnings(mut self, warnings: Arc<[String]>) -> Self {
@@ -86,7 +108,7 @@ impl ScriptExecutor {
         self
     }
 
-    /// Runs one script in a cell to its end. Dropping the future leaves the cell running: drop the cell too.
+    /// Runs one script in a cell to its end, which is the end of everything in that cell. Dropping the future leaves it running: drop the cell too.
     pub async fn run(
         &self,
         cell: &mut dyn Cell,
@@ -95,8 +117,9 @@ impl ScriptExecutor {
     ) -> Result<ExecutionResult, RuntimeError> {
         let used_before = cell.usage();
         let leftovers = Leftovers::default();
-        let run = Run { request, used_before, leftovers, sink, cancelled: &mut Cancelled::never() };
-        self.conclude(cell, run).await.map(|concluded| concluded.result)
+        let cancelled = &mut Cancelled::never();
+        let run = Run { request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
+        Ok(self.conclude(cell, run).await?.say(sink).await)
     }
 
     /// What comes of a request that was cancelled before it had a cell.
@@ -107,9 +130,8 @@ impl ScriptExecutor {
     ) -> ExecutionResult {
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
-        let (result, events) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
-        tell(sink, events).await;
-        Arc::unwrap_or_clone(result)
+        let (result, unsaid) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
+        Concluded { result, unsaid, script_is_over: false }.say(sink).await
     }
 
     fn facts(&self, ending: Ending, used: CellUsage) -> Facts<'_> {
@@ -126,13 +148,13 @@ impl ScriptExecutor {
         }
     }
 
-    /// The same as [`Self::run`], for callers who know more.
+    /// The same as [`Self::run`], for callers who know more. When it comes back the run is over, and its last events are still to be said.
     pub(crate) async fn conclude(
         &self,
         cell: &mut dyn Cell,
         run: Run<'_>,
     ) -> Result<Concluded, RuntimeError> {
-        let Run { request, used_before, leftovers, sink, cancelled } = run;
+        let Run { request, used_before, leftovers, sink, cancelled, keeps_cell } = run;
         let timeout = self.check(request)?;
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let mode = request.mode.unwrap_or(self.mode);
@@ -161,6 +183,8 @@ impl ScriptExecutor {
             scratch_was_full: false,
             broken: None,
             grace_is_over: false,
+            is_over: false,
+            unsaid: Vec::new(),
             sink,
         };
         listening.tell_leftovers(cell, &leftovers).await;
@@ -168,14 +192,13 @@ impl ScriptExecutor {
             Some(ending) => ending,
             None => listening.send_and_listen(cell, &line).await,
         };
-        let ending = match ending {
-            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
-                cell.kill();
-                listening.last_words(cell).await;
-                ending
-            }
-            other => other,
+        let then = match keeps_cell {
+            true => Then::Keep,
+            false if self.is_let_out => Then::StopAndWait,
+            false => Then::Stop,
         };
+        // First the end of all it could do, then the record of what it did. What is said comes after both: who listens may take long.
+        listening.still(cell, ending, then).await;
         let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),
@@ -184,13 +207,12 @@ impl ScriptExecutor {
             network: cell.take_decisions().await,
             ..self.facts(ending, used)
         };
-        listening.tell_last_denials(cell, &facts.network).await;
-        let rest: Vec<_> = listening.transcript.rest().collect();
+        let mut unsaid = listening.take_unsaid(cell, &facts.network).await;
+        let is_killed = listening.broken.is_some();
         let (result, last) = listening.transcript.conclude(&facts);
-        tell(listening.sink, rest.into_iter().chain(last)).await;
-        // A taker who has let go of the last event leaves us the only copy.
-        let result = Arc::unwrap_or_clone(result);
-        Ok(Concluded { result, script_is_over: matches!(ending, Ending::Finished) })
+        unsaid.extend(last);
+        let script_is_over = matches!(ending, Ending::Finished) && !is_killed;
+        Ok(Concluded { result, unsaid, script_is_over })
     }
 
     /// How much processor time a run may take, where that is limited and counted.
