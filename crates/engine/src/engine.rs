@@ -114,10 +114,9 @@ pub trait Cell: Send + 'static {
         Box::pin(std::future::ready(false))
     }
 
-    /// Ends whatever runs in it and leaves it fit for [`Self::reset`], where cells are used again. What is counted afterwards is the last there is;
-    /// [`Self::autopsy`] comes back when that is certain.
+    /// Called before the record of a run is read after which the cell is let go of. Where reading takes time, as it does when others must be asked,
+    /// whatever runs in it is ended here; it stays fit for [`Self::reset`].
     fn stop(&mut self) -> BoxFuture<'_, ()> {
-        self.kill();
         Box::pin(std::future::ready(()))
     }
 

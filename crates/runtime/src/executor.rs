@@ -12,7 +12,7 @@ use belljar_engine::{Cell, CellUsage, Leftovers};
 use tokio::time::Instant;
 
 use crate::law::{Allowance, Cancelled, Law};
-use crate::listening::{Listening, Printed, Then};
+use crate::listening::{Listening, Printed};
 use crate::mask::Mask;
 use crate::transcript::{Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
@@ -119,7 +119,9 @@ impl ScriptExecutor {
         let leftovers = Leftovers::default();
         let cancelled = &mut Cancelled::never();
         let run = Run { request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
-        Ok(self.conclude(cell, run).await?.say(sink).await)
+        let concluded = self.conclude(cell, run).await?;
+        cell.kill();
+        Ok(concluded.say(sink).await)
     }
 
     /// What comes of a request that was cancelled before it had a cell.
@@ -192,13 +194,12 @@ impl ScriptExecutor {
             Some(ending) => ending,
             None => listening.send_and_listen(cell, &line).await,
         };
-        let then = match keeps_cell {
-            true => Then::Keep,
-            false if self.is_let_out => Then::StopAndWait,
-            false => Then::Stop,
-        };
-        // First the end of all it could do, then the record of what it did. What is said comes after both: who listens may take long.
-        listening.still(cell, ending, then).await;
+        // Nobody is waited for from here until the record is read and the cell is let go of. What is left to say comes after that: who listens may
+        // take long, and nothing in the cell shall have that time.
+        listening.end(cell, ending).await;
+        if self.is_let_out && !keeps_cell && matches!(ending, Ending::Finished) {
+            cell.stop().await;
+        }
         let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),

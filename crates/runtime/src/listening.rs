@@ -15,17 +15,6 @@ use crate::transcript::{Ending, Transcript};
 /// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so this is never long.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// What becomes of a cell whose script has ended by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// The next step of a session uses it, and so may what this one started.
-    Keep,
-    /// Nothing may act in it any more. It may take a moment to die: a run that could only compute is not worth the wait.
-    Stop,
-    /// The same, and its death is waited for: whom it talked to is counted to the last.
-    StopAndWait,
-}
-
 /// The one place where a run waits.
 pub(crate) struct Listening<'a> {
     pub(crate) transcript: Transcript,
@@ -189,20 +178,11 @@ impl Listening<'_> {
         }
     }
 
-    /// Ends what the cell could still do, unless a session goes on with it. What is read of it afterwards is all there is.
-    pub(crate) async fn still(&mut self, cell: &mut dyn Cell, ending: Ending, then: Then) {
+    /// Kills a cell whose script has not ended by itself, and hears it out.
+    pub(crate) async fn end(&mut self, cell: &mut dyn Cell, ending: Ending) {
         self.is_over = true;
         match ending {
-            // Whoever is dead has been waited for.
-            Ending::Died(_) => {}
-            Ending::Finished => match then {
-                Then::Keep => {}
-                Then::Stop => cell.stop().await,
-                Then::StopAndWait => {
-                    cell.stop().await;
-                    let _ = tokio::time::timeout(LAST_WORDS, cell.autopsy()).await;
-                }
-            },
+            Ending::Finished | Ending::Died(_) => {}
             Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
                 cell.kill();
                 self.last_words(cell).await;

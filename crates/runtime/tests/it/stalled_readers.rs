@@ -13,7 +13,7 @@ use belljar_runtime::{
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::Notify;
 
-use crate::support::{HANG, config, eventually, runtime, sandbox_with};
+use crate::support::{HANG, config, eventually, has, runtime, sandbox_with};
 
 /// Takes everything but the last event, which it takes when it is told to.
 #[derive(Default)]
@@ -46,10 +46,14 @@ impl Shared {
         Self(directory)
     }
 
-    async fn sandbox(&self, runtime: &Runtime) -> Sandbox {
+    async fn sandbox(&self, runtime: &Runtime, cpu_time_sec: Option<f64>) -> Sandbox {
         let grant = FileResource { read_only: false, ..FileResource::new(self.0.path(), "/shared") };
-        let resource_limits =
-            ResourceLimits { max_output_bytes: 100_000, execution_timeout_sec: 3.0, ..Default::default() };
+        let resource_limits = ResourceLimits {
+            max_output_bytes: 100_000,
+            execution_timeout_sec: 3.0,
+            cpu_time_sec,
+            ..Default::default()
+        };
         sandbox_with(runtime, SandboxConfig { resources: vec![grant], resource_limits, ..config() }).await
     }
 
@@ -93,7 +97,7 @@ async fn run_stalled(sandbox: &Sandbox, shared: &Shared, request: ExecutionReque
 async fn nothing_of_a_run_acts_while_the_last_event_is_not_taken() {
     let Some(runtime) = runtime() else { return };
     let shared = Shared::new();
-    let sandbox = shared.sandbox(&runtime).await;
+    let sandbox = shared.sandbox(&runtime, None).await;
     for (end, verdict) in [
         ("emit_result(1)", "ok"),
         ("raise ValueError", "exception"),
@@ -108,6 +112,11 @@ async fn nothing_of_a_run_acts_while_the_last_event_is_not_taken() {
     }
     let request = ExecutionRequest::new(format!("{BUSY_CHILD}pass")).with_mode(ExecutionMode::Interactive);
     assert!(run_stalled(&sandbox, &shared, request).await.success(), "an interactive run is one run as well");
+    if has(&runtime, "cgroup_cpu") {
+        let counted = shared.sandbox(&runtime, Some(2.5)).await;
+        let result = run_stalled(&counted, &shared, format!("{BUSY_CHILD}emit_result(1)").into()).await;
+        assert!(result.success() && result.usage.cpu_ms.is_some(), "{result:#?}");
+    }
 }
 
 /// The queue and the pipes are full when the script ends: the way it was done with `--events` and a reader that sleeps.
@@ -115,7 +124,7 @@ async fn nothing_of_a_run_acts_while_the_last_event_is_not_taken() {
 async fn nothing_of_a_run_acts_while_its_stream_is_not_read() {
     let Some(runtime) = runtime() else { return };
     let shared = Shared::new();
-    let sandbox = shared.sandbox(&runtime).await;
+    let sandbox = shared.sandbox(&runtime, None).await;
     for events in [50, 62, 63, 64] {
         let script =
             format!("{BUSY_CHILD}for _ in range({events}): emit_intermediate('l', 1)\nemit_result(1)");
