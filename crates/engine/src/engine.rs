@@ -99,6 +99,11 @@ pub trait Cell: Send + 'static {
         Box::pin(std::future::ready(Vec::new()))
     }
 
+    /// The same, when the cell is let go of next. Where the answer takes time, its way out is closed first, unless it may be used again.
+    fn take_last_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        self.take_decisions()
+    }
+
     /// Those that were refused, as soon as they are.
     fn take_denials(&mut self) -> Vec<Decision> {
         Vec::new()
@@ -112,12 +117,6 @@ pub trait Cell: Send + 'static {
     /// Makes it as good as new for another use; `false` when there is any doubt that it is.
     fn reset(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(std::future::ready(false))
-    }
-
-    /// Called before the record of a run is read after which the cell is let go of. Where reading takes time, as it does when others must be asked,
-    /// whatever runs in it is ended here; it stays fit for [`Self::reset`].
-    fn stop(&mut self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
     }
 
     /// Kills every process in it, at once. Its last words can still be read.

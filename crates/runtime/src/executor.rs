@@ -27,8 +27,6 @@ pub struct ScriptExecutor {
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
-    /// Whether cells can talk to anybody outside.
-    is_let_out: bool,
 }
 
 /// What came of a run, and whether its cell can be used again. Nobody has been told yet.
@@ -72,7 +70,6 @@ impl ScriptExecutor {
             mask: Mask::default(),
             engine,
             warnings: Arc::default(),
-            is_let_out: false,
         }
     }
 
@@ -91,13 +88,6 @@ impl ScriptExecutor {
     pub(crate) fn hiding<'a>(mut self, more: impl Iterator<Item = &'a Secret>) -> Self {
         let more: Vec<Secret> = more.cloned().collect();
         self.mask = Mask::new(self.secrets.values().chain(&more));
-        self
-    }
-
-    /// Says whether cells can talk to anybody outside: every word they have sent is then in the result.
-    #[must_use]
-    pub fn let_out(mut self, is_let_out: bool) -> Self {
-        self.is_let_out = is_let_out;
         self
     }
 
@@ -197,15 +187,15 @@ impl ScriptExecutor {
         // Nobody is waited for from here until the record is read and the cell is let go of. What is left to say comes after that: who listens may
         // take long, and nothing in the cell shall have that time.
         listening.end(cell, ending).await;
-        if self.is_let_out && !keeps_cell && matches!(ending, Ending::Finished) {
-            cell.stop().await;
-        }
         let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full,
-            network: cell.take_decisions().await,
+            network: match keeps_cell {
+                true => cell.take_decisions().await,
+                false => cell.take_last_decisions().await,
+            },
             ..self.facts(ending, used)
         };
         let mut unsaid = listening.take_unsaid(cell, &facts.network).await;

@@ -190,7 +190,6 @@ impl Runtime {
             .collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets(config.secrets, Arc::new(values))
-            .let_out(!config.network_policy.is_isolated())
             .hiding(self.injected(&config.network_policy).map(|(_, value)| value))
             .with_warnings(shelf.report().warnings.clone().into());
         Ok(Sandbox::new(shelf, executor))

@@ -52,8 +52,6 @@ enum State {
     Alive,
     /// It can say nothing more, but is there.
     Mute,
-    /// Its guest was killed, and the supervisor waits for a reset.
-    Stopped,
     Ended(End),
     /// The connection is gone, and with it the container.
     Lost,
@@ -168,7 +166,7 @@ impl DockerCell {
                 Some(Output::Burst(burst))
             }
             // An answer that came after its question was given up is no news either.
-            Message::Usage(counted) | Message::Settled(counted) | Message::Stopped(counted) => {
+            Message::Usage(counted) | Message::Settled(counted) => {
                 self.note(counted);
                 None
             }
@@ -223,21 +221,6 @@ impl DockerCell {
                     }
                 }
                 Err(deaf) => self.give_up(&deaf),
-            }
-        }
-    }
-
-    /// Has the supervisor kill its guest, and everything that guest started.
-    async fn wait_for_stop(&mut self) -> Result<Counted, String> {
-        self.saying.say(message::STOP).await.map_err(|error| error.to_string())?;
-        loop {
-            match self.message().await.map_err(|deaf| deaf.to_string())? {
-                Message::Stopped(counted) => return Ok(counted),
-                // What the guest said after its end; that it made a socket still counts.
-                message => drop(self.understand(message)),
-            }
-            if self.state == State::Lost {
-                return Err("it speaks out of turn".to_owned());
             }
         }
     }
@@ -329,7 +312,15 @@ impl Cell for DockerCell {
 
     fn take_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
         match &self.way_out {
-            Some(way_out) => Box::pin(way_out.take_decisions()),
+            Some(way_out) => Box::pin(way_out.take_decisions(false)),
+            None => Box::pin(std::future::ready(Vec::new())),
+        }
+    }
+
+    fn take_last_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        match &self.way_out {
+            // Whoever has talked to anybody has made a socket, and such a container is not used again.
+            Some(way_out) => Box::pin(way_out.take_decisions(self.uses_left == 0)),
             None => Box::pin(std::future::ready(Vec::new())),
         }
     }
@@ -344,7 +335,7 @@ impl Cell for DockerCell {
 
     fn reset(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            if !matches!(self.state, State::Alive | State::Stopped) {
+            if self.state != State::Alive {
                 return false;
             }
             let outcome = tokio::time::timeout(RESET_WITHIN, self.wait_for_reset()).await;
@@ -353,7 +344,6 @@ impl Cell for DockerCell {
                     self.note(counted);
                     self.before = self.now;
                     self.scratch_is_full = false;
-                    self.state = State::Alive;
                     self.uses_left -= 1;
                     return true;
                 }
@@ -366,26 +356,6 @@ impl Cell for DockerCell {
         })
     }
 
-    fn stop(&mut self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if self.state != State::Alive {
-                return self.kill();
-            }
-            let (reason, state) = match tokio::time::timeout(ASKED_WITHIN, self.wait_for_stop()).await {
-                Ok(Ok(counted)) => {
-                    self.note(counted);
-                    self.state = State::Stopped;
-                    return;
-                }
-                Ok(Err(reason)) => (reason, State::Lost),
-                Err(_) => (format!("no answer within {} s", ASKED_WITHIN.as_secs()), State::Mute),
-            };
-            tracing::info!(container = %self.container, %reason, "a container that could not be stopped is killed");
-            self.kill();
-            self.state = state;
-        })
-    }
-
     fn kill(&mut self) {
         self.remover.kill(self.container.clone());
     }
@@ -395,7 +365,6 @@ impl Cell for DockerCell {
             let end = loop {
                 match self.state {
                     State::Ended(end) => break end,
-                    State::Stopped => break End::Killed,
                     State::Lost => {
                         self.ask_the_daemon().await;
                         break End::Killed;

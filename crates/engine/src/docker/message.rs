@@ -32,8 +32,6 @@ pub(super) enum Message {
     },
     /// Everything that was said before the question is told.
     Settled(Counted),
-    /// The guest and everything it started is killed.
-    Stopped(Counted),
     ResetDone(Counted),
     ResetFailed {
         reason: String,
@@ -101,9 +99,6 @@ enum Line {
         scratch_is_full: Option<bool>,
     },
     Settled {
-        usage: Usage,
-    },
-    Stopped {
         usage: Usage,
     },
     ResetDone {
@@ -197,7 +192,6 @@ impl Messages {
                 Message::Ended { status, counted: counted(Some(usage), scratch_is_full) }
             }
             Line::Settled { usage } => Message::Settled(counted(Some(usage), None)),
-            Line::Stopped { usage } => Message::Stopped(counted(Some(usage), None)),
             Line::ResetDone { usage } => Message::ResetDone(counted(Some(usage), None)),
             Line::ResetFailed { reason } => Message::ResetFailed { reason },
         }))
@@ -224,9 +218,6 @@ pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
 
 /// Asks for what the guest has said by now.
 pub(super) const SETTLE: &[u8] = b"{\"type\":\"settle\"}\n";
-
-/// Asks for the end of the guest and of everything it started.
-pub(super) const STOP: &[u8] = b"{\"type\":\"stop\"}\n";
 
 /// Asks for a guest as good as new.
 pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";

@@ -2,7 +2,6 @@
 
     boot:  give up rights ─► load tools and preloads (harness) ─► "ready" ─► fork a guest ahead of need
     use:   host ─stdin─► guest's channel          guest's channel, stdout, stderr ─► host, as "output"
-    stop:  kill everything ─► "stopped", with the last there is to count
     reset: kill everything ─► empty every place it could write to ─► look again ─► fork the next guest ─► "reset_done"
 
 Messages are JSON, one object a line, each followed by as many raw bytes as it says. Only this process holds the container's own stdin and
@@ -185,9 +184,6 @@ class Supervisor:
                 if self._guest is not None and self._guest.gather():
                     self._relay(self._guest)
                 host.tell("settled", usage=self._meter.usage())
-            elif kind == "stop":
-                self._stop()
-                host.tell("stopped", usage=self._meter.usage())
             elif kind == "reset":
                 self._reset()
             elif kind == "way_out":
@@ -237,17 +233,13 @@ class Supervisor:
         if poll.poll(5):
             os.read(self._bell, 4096)
 
-    def _stop(self):
-        """Who is killed runs no more code of its own, even if it takes a while to die."""
-        kill_all()
-        if self._guest is not None:
-            self._guest.close()
-            self._guest.forget()
-            self._guest, self._busy = None, False
-
     def _reset(self):
         try:
-            self._stop()
+            kill_all()
+            if self._guest is not None:
+                self._guest.close()
+                self._guest.forget()
+                self._guest = None
             if self._sockets.were_made:
                 raise RuntimeError("the last guest made a socket, and what that leaves in a network cannot be undone")
             self._host.wipe_what_was_read()
