@@ -2,10 +2,10 @@
 //!
 //! A pipe or a file gets what a script prints byte for byte. A terminal gets it through [`shown`](crate::shown), so that a script can neither talk to it
 //! nor pass for us. Our own words go to stderr, in colour where a person reads them; each stands on a line of its own, which nobody else's text
-//! can break or begin.
+//! can break or begin. What a script logs, or an installer says, stands on lines with a mark of their own.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StderrLock, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
@@ -14,7 +14,7 @@ use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
 use crate::pretty::pretty;
-use crate::shown::{MARK, Passage, passage, quoted};
+use crate::shown::{MARK, Passage, THEIRS, passage, quoted, without_last_colours};
 
 /// What goes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,14 +88,14 @@ impl Printer {
             (Output::Human, EventKind::Stdout { text }) => self.script(Stream::Stdout, text),
             (Output::Human, EventKind::Stderr { text }) => self.script(Stream::Stderr, text),
             (Output::Human, EventKind::Log { level, message }) => {
-                let label = if *level == LogLevel::Info { String::new() } else { format!("{level}: ") };
-                self.dim(&format!("{label}{}", quoted(message)))
+                let level = if *level == LogLevel::Info { String::new() } else { format!("{level}: ") };
+                self.theirs(&format!("log: {level}{message}"))
             }
             (Output::Human, EventKind::Intermediate { label, data }) => {
-                self.dim(&format!("{}: {}", quoted(label), quoted(data.as_str())))
+                self.theirs(&format!("{label}: {data}"))
             }
             (Output::Human, EventKind::Leftover { text, .. }) => {
-                self.dim(&format!("left by an earlier step: {}", quoted(text.trim_end())))
+                self.theirs(&format!("left by an earlier step: {}", text.trim_end()))
             }
             (Output::Human, EventKind::Warning { message }) => self.warning(message),
             (Output::Human, _) => Ok(()),
@@ -110,7 +110,8 @@ impl Printer {
             Output::Events => return Ok(()),
         }
         if let Some(data) = &result.final_data {
-            self.end_line(Stream::Stdout)?;
+            let _screen = self.screen(Stream::Stdout);
+            self.make_room(Stream::Stdout)?;
             let json = json_line(data).map_err(io::Error::other)?;
             let text = if self.is_stdout_terminal { passage(&pretty(&json)) } else { json };
             self.write(Stream::Stdout, &format!("{text}\n"))?;
@@ -119,7 +120,7 @@ impl Printer {
             return Ok(());
         }
         if let Some(traceback) = &result.traceback {
-            self.make_room()?;
+            self.make_room(Stream::Stderr)?;
             self.script(Stream::Stderr, traceback)?;
         }
         let error = result.error.as_deref().unwrap_or("no reason was given");
@@ -142,9 +143,18 @@ impl Printer {
         self.ours(message, |line| line.into())
     }
 
+    /// Shows a line of somebody else's: a script's, an installer's.
+    pub(crate) fn theirs(&self, text: &str) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stderr);
+        self.make_room(Stream::Stderr)?;
+        let line = format!("{THEIRS} {}", quoted(text));
+        self.write(Stream::Stderr, &format!("{}\n", self.paint(&line, Style::new().dimmed())))
+    }
+
     /// Asks for something on stdout.
     pub(crate) fn prompt(&self, prompt: &str) -> io::Result<()> {
-        self.make_room()?;
+        let _screen = self.screen(Stream::Stdout);
+        self.make_room(Stream::Stdout)?;
         let mark = if self.is_stdout_terminal { format!("{MARK} ") } else { String::new() };
         self.text(&format!("{mark}{prompt}"))
     }
@@ -164,52 +174,59 @@ impl Printer {
         out.flush()
     }
 
-    /// Makes the screen somebody else's: no line is open, no colour on.
-    fn make_room(&self) -> io::Result<()> {
-        // Where the two share a screen, a line that either left open is in the way.
-        if self.is_stdout_terminal {
-            self.end_line(Stream::Stdout)?;
+    /// Makes what comes next on a stream somebody else's: no line is open, no colour on.
+    fn make_room(&self, stream: Stream) -> io::Result<()> {
+        // Where the two share a screen, what either has left there is in the way.
+        let streams = [Stream::Stdout, Stream::Stderr];
+        let in_the_way = streams.into_iter().filter(|other| *other == stream || self.share_a_screen());
+        for other in in_the_way {
+            self.end_colours(other)?;
         }
-        self.end_line(Stream::Stderr)
+        let is_mid_line = ends()[stream as usize].is_mid_line;
+        if is_mid_line { self.write(stream, "\n") } else { Ok(()) }
+    }
+
+    fn share_a_screen(&self) -> bool {
+        self.is_stdout_terminal && self.is_stderr_terminal
+    }
+
+    /// Keeps other threads from a screen until a line is whole. A thread that may wait for a pipe keeps nobody: only who writes to stderr, or to
+    /// the same terminal, has to take turns.
+    fn screen(&self, stream: Stream) -> Option<StderrLock<'static>> {
+        (stream == Stream::Stderr || self.share_a_screen()).then(|| io::stderr().lock())
     }
 
     /// Leaves a terminal as it was found, as far as colours go.
     pub(crate) fn leave(&self) -> io::Result<()> {
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let held = ends()[stream as usize].passage.pause();
-            if !held.is_empty() {
-                self.write(stream, &held)?;
-            }
-        }
-        Ok(())
+        self.end_colours(Stream::Stdout)?;
+        self.end_colours(Stream::Stderr)
     }
 
     /// What a script wrote to one of its streams.
     fn script(&self, stream: Stream, text: &str) -> io::Result<()> {
+        let _screen = self.screen(stream);
         match self.is_terminal(stream) {
             true => {
-                let shown = ends()[stream as usize].passage.push(text);
+                let shown = {
+                    let end = &mut ends()[stream as usize];
+                    end.passage.push(text, !end.is_mid_line)
+                };
                 self.write(stream, &shown)
             }
             false => self.write(stream, text),
         }
     }
 
-    /// What comes next on a stream stands on a line of its own.
-    fn end_line(&self, stream: Stream) -> io::Result<()> {
+    /// Shows what was held back of a script's text, and ends its colours.
+    fn end_colours(&self, stream: Stream) -> io::Result<()> {
         let held = ends()[stream as usize].passage.pause();
-        if !held.is_empty() {
-            self.write(stream, &held)?;
-        }
-        let is_mid_line = ends()[stream as usize].is_mid_line;
-        if is_mid_line { self.write(stream, "\n") } else { Ok(()) }
+        if held.is_empty() { Ok(()) } else { self.write(stream, &held) }
     }
 
     fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
-        if let Some(last) = text.bytes().next_back() {
-            let share_a_screen = self.is_stdout_terminal && self.is_stderr_terminal;
+        if let Some(last) = without_last_colours(text).bytes().next_back() {
             for (place, end) in ends().iter_mut().enumerate() {
-                if share_a_screen || place == stream as usize {
+                if self.share_a_screen() || place == stream as usize {
                     end.is_mid_line = last != b'\n';
                 }
             }
@@ -231,23 +248,20 @@ impl Printer {
         }
     }
 
-    fn dim(&self, line: &str) -> io::Result<()> {
-        let mark = if self.is_stderr_terminal { "" } else { "· " };
-        self.ours(line, |line| self.paint(&format!("{mark}{line}"), Style::new().dimmed()).into_owned())
-    }
-
     fn labelled(&self, label: &str, style: Style, message: &str) -> io::Result<()> {
         self.ours(message, |line| format!("{} {line}", self.paint(label, style)))
     }
 
-    /// Writes something of ours to stderr, whoever's words are in it. A message of several lines stays recognisable as one message.
+    /// Writes something of ours to stderr, whoever's words are in it. Our words are on its first line; what follows is what we quote: the last lines
+    /// of an installer, or a name with a line break in it.
     fn ours(&self, message: &str, first: impl FnOnce(&str) -> String) -> io::Result<()> {
-        self.make_room()?;
+        let _screen = self.screen(Stream::Stderr);
+        self.make_room(Stream::Stderr)?;
         let mark = if self.is_stderr_terminal { format!("{MARK} ") } else { String::new() };
         let mut lines = message.trim_end().split('\n');
         let mut text = format!("{mark}{}\n", first(&quoted(lines.next().unwrap_or_default())));
         for line in lines {
-            text.push_str(&format!("{mark}  {}\n", quoted(line)));
+            text.push_str(&format!("{THEIRS} {}\n", quoted(line)));
         }
         self.write(Stream::Stderr, &text)
     }
@@ -268,9 +282,7 @@ pub(crate) struct LogWriter;
 impl Write for LogWriter {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(entry);
-        let text = quoted(text.trim_end_matches('\n'));
-        let mark = if io::stderr().is_terminal() { format!("{MARK} ") } else { String::new() };
-        io::stderr().lock().write_all(format!("{mark}{text}\n").as_bytes())?;
+        Printer::new(Output::Human).note(&quoted(text.trim_end_matches('\n')))?;
         Ok(entry.len())
     }
 

@@ -27,6 +27,7 @@ impl<'a> Preparation<'a> {
             Progress::Started { installer, requirements } => {
                 self.say(&format!("installing {} with {installer}", requirements.join(", ")));
             }
+            Progress::Line(line) if self.verbose => drop(self.printer.theirs(line)),
             Progress::Line(line) => self.say(line),
             Progress::Done { seconds } => {
                 self.finish();

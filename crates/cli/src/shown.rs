@@ -4,12 +4,14 @@
 //! terminal type an answer. And what looks like a word of ours is taken for one. So:
 //!
 //! ```text
-//!  a line of ours  = MARK, our words, and quoted(…) for whatever somebody else wrote in it: always one line
-//!  a script's text = Passage: printable characters, line breaks, tabs, colours; everything else is made visible
+//!  a line of ours    = MARK, our words, and quoted(…) for whatever somebody else wrote in it: always one line
+//!  a line of theirs  = THEIRS and quoted(…): a log line, an intermediate result, what an installer said
+//!  a script's text   = Passage: printable characters, line breaks, tabs, colours; everything else is made visible
 //! ```
 //!
-//! [`MARK`] begins every line of ours and is never shown as part of anything else. What goes into a pipe or a file is not changed, except that
-//! a line of ours stays one line there too.
+//! [`MARK`] begins every line of ours and is never shown as part of anything else. Other characters look like it, and nobody knows them all: so
+//! where a line begins, a script's text has only what is known to look different, or a space before it. What goes into a pipe or a file is not
+//! changed, except that a line of ours or theirs stays one line there too.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,6 +20,9 @@ use belljar::{is_combining, is_printable};
 
 /// Begins each line of ours on a terminal, and nothing else can show it.
 pub(crate) const MARK: char = '⌂';
+
+/// Begins each line in which we show somebody else's words, on a terminal and elsewhere.
+pub(crate) const THEIRS: char = '·';
 
 /// Undoes all colours.
 const RESET: &str = "\x1b[0m";
@@ -60,15 +65,18 @@ pub(crate) struct Passage {
     has_returned: bool,
     /// Whether colours are on.
     is_coloured: bool,
+    /// Whether what is shown next begins a line.
+    begins_line: bool,
 }
 
 impl Passage {
     pub(crate) const fn new() -> Self {
-        Self { held: String::new(), has_returned: false, is_coloured: false }
+        Self { held: String::new(), has_returned: false, is_coloured: false, begins_line: true }
     }
 
-    /// What can be shown of a piece.
-    pub(crate) fn push(&mut self, text: &str) -> String {
+    /// What can be shown of a piece; `begins_line` says whether the cursor is where a line begins.
+    pub(crate) fn push(&mut self, text: &str, begins_line: bool) -> String {
+        self.begins_line = begins_line;
         let mut shown = String::with_capacity(text.len());
         for c in text.chars() {
             self.take(c, &mut shown);
@@ -110,21 +118,49 @@ impl Passage {
             return self.take(c, shown);
         }
         let has_returned = std::mem::replace(&mut self.has_returned, c == '\r');
+        if c == '\n' && has_returned {
+            return;
+        }
+        let begins_line = std::mem::replace(&mut self.begins_line, matches!(c, '\n' | '\r'));
         match c {
-            '\n' if has_returned => {}
             // Going back to the start of a line is going over what stands there, which may be another's.
             '\n' | '\r' => shown.push('\n'),
             '\t' => shown.push('\t'),
-            c if is_printable(c) && c != MARK => shown.push(c),
+            c if is_printable(c) && c != MARK => {
+                if begins_line && !may_begin_a_line(c) {
+                    shown.push(' ');
+                }
+                shown.push(c);
+            }
             c => make_visible(c, shown),
         }
     }
 
     fn show_held(&mut self, shown: &mut String) {
+        self.begins_line &= self.held.is_empty();
         for c in std::mem::take(&mut self.held).chars() {
             if is_printable(c) { shown.push(c) } else { make_visible(c, shown) }
         }
     }
+}
+
+/// Whether a character cannot be taken for [`MARK`]: letters, digits, ASCII, the frames of tables.
+fn may_begin_a_line(c: char) -> bool {
+    c.is_ascii() || c.is_alphanumeric() || matches!(c, '\u{2500}'..='\u{259f}')
+}
+
+/// A text without the colours at its end, which take no room on the screen.
+pub(crate) fn without_last_colours(text: &str) -> &str {
+    let is_colour = |tail: &str| {
+        tail.strip_prefix("\x1b[").and_then(|tail| tail.strip_suffix('m')).is_some_and(|parameters| {
+            parameters.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'))
+        })
+    };
+    let mut rest = text;
+    while let Some(place) = rest.rfind('\x1b').filter(|place| is_colour(&rest[*place..])) {
+        rest = &rest[..place];
+    }
+    rest
 }
 
 /// Whether the parameters of a "select graphic rendition" only ask for colours and weights. Hidden text and other fonts are not among them.
@@ -155,7 +191,7 @@ fn is_colour(parameters: &str) -> bool {
 /// A whole text of a script's for a terminal.
 pub(crate) fn passage(text: &str) -> String {
     let mut passage = Passage::new();
-    let shown = passage.push(text);
+    let shown = passage.push(text, true);
     shown + &passage.pause()
 }
 
@@ -196,26 +232,46 @@ mod tests {
             "\x1b[38:2::1:2:3m",
             "\x1b[97m",
         ] {
-            assert_eq!(passage.push(text), text);
+            assert_eq!(passage.push(text, true), text);
             assert_eq!(passage.pause(), RESET, "{text:?}");
             assert_eq!(passage.pause(), "");
         }
-        assert_eq!(passage.push("\x1b[31mred\x1b[m"), "\x1b[31mred\x1b[m");
+        assert_eq!(passage.push("\x1b[31mred\x1b[m", true), "\x1b[31mred\x1b[m");
         assert_eq!(passage.pause(), "");
         for text in ["\x1b[8m", "\x1b[1;8m", "\x1b[11m", "\x1b[38;5m", "\x1b[38;2;1;2m", "\x1b[999999999999m"]
         {
-            assert_eq!(passage.push(text), text.replace('\x1b', "␛"));
+            assert_eq!(passage.push(text, true), text.replace('\x1b', "␛"));
         }
     }
 
     #[test]
     fn a_sequence_in_pieces_is_one() {
         let mut passage = Passage::new();
-        let pieces = ["a\x1b", "[3", "1mred\x1b[", "2J"].map(|piece| passage.push(piece));
+        let pieces = ["a\x1b", "[3", "1mred\x1b[", "2J"].map(|piece| passage.push(piece, false));
         assert_eq!(pieces.concat(), "a\x1b[31mred␛[2J");
-        assert_eq!(passage.push("\r") + &passage.push("\nx"), "\nx");
+        assert_eq!(passage.push("\r", false) + &passage.push("\nx", true), "\nx");
         let endless = format!("\x1b[{}", "1;".repeat(1000));
-        assert_eq!(passage.push(&endless), endless.replace('\x1b', "␛"));
+        assert_eq!(passage.push(&endless, true), endless.replace('\x1b', "␛"));
+    }
+
+    #[test]
+    fn what_looks_like_our_mark_does_not_stand_where_ours_does() {
+        for (text, shown) in [
+            ("☖ error: x\n🏠\u{fe0e} error\n△ a ☖", None),
+            ("\x1b[31m☖ error", Some("\x1b[31m ☖ error\x1b[0m")),
+            ("plain\r➤ note", Some("plain\n ➤ note")),
+            ("│ table │\n日本\n\t☖", Some("│ table │\n日本\n\t☖")),
+        ] {
+            let shifted = || text.lines().map(|line| format!(" {line}")).collect::<Vec<_>>().join("\n");
+            let shown = shown.map_or_else(shifted, str::to_owned);
+            assert_eq!(passage(text).replace("\\u{fe0e}", "\u{fe0e}"), shown);
+        }
+        let mut passage = Passage::new();
+        let pieces = [("a", true), ("☖", false), ("\x1b[1m", false), ("☖", true)];
+        assert_eq!(pieces.map(|(text, begins)| passage.push(text, begins)).concat(), "a☖\x1b[1m ☖");
+        for (text, rest) in [("a\n\x1b[31m\x1b[0m", "a\n"), ("\x1b[31m", ""), ("m\x1b[3x", "m\x1b[3x")] {
+            assert_eq!(without_last_colours(text), rest);
+        }
     }
 
     #[test]

@@ -29,11 +29,21 @@ pub struct ScriptExecutor {
     warnings: Arc<[String]>,
 }
 
-/// What came of a run, and whether its cell can be used for another step.
+/// What came of a run, and whether its cell can be used again. Nobody has been told yet.
 pub(crate) struct Concluded {
-    pub(crate) result: ExecutionResult,
+    result: Arc<ExecutionResult>,
+    unsaid: Vec<Event>,
     /// The script ended by itself, and its cell is there.
     pub(crate) script_is_over: bool,
+}
+
+impl Concluded {
+    /// Says what is left to say, at the listener's pace. A cell that is not used again is given back before.
+    pub(crate) async fn say(self, sink: &mut dyn EventSink) -> ExecutionResult {
+        tell(sink, self.unsaid).await;
+        // A taker who has let go of the last event leaves us the only copy.
+        Arc::unwrap_or_clone(self.result)
+    }
 }
 
 /// One script to run, and what goes with it.
@@ -45,6 +55,8 @@ pub(crate) struct Run<'a> {
     pub(crate) leftovers: Leftovers,
     pub(crate) sink: &'a mut dyn EventSink,
     pub(crate) cancelled: &'a mut Cancelled,
+    /// Whether a session goes on with the cell afterwards.
+    pub(crate) keeps_cell: bool,
 }
 
 impl ScriptExecutor {
@@ -86,7 +98,7 @@ impl ScriptExecutor {
         self
     }
 
-    /// Runs one script in a cell to its end. Dropping the future leaves the cell running: drop the cell too.
+    /// Runs one script in a cell to its end, which is the end of everything in that cell. Dropping the future leaves it running: drop the cell too.
     pub async fn run(
         &self,
         cell: &mut dyn Cell,
@@ -95,8 +107,11 @@ impl ScriptExecutor {
     ) -> Result<ExecutionResult, RuntimeError> {
         let used_before = cell.usage();
         let leftovers = Leftovers::default();
-        let run = Run { request, used_before, leftovers, sink, cancelled: &mut Cancelled::never() };
-        self.conclude(cell, run).await.map(|concluded| concluded.result)
+        let cancelled = &mut Cancelled::never();
+        let run = Run { request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
+        let concluded = self.conclude(cell, run).await?;
+        cell.kill();
+        Ok(concluded.say(sink).await)
     }
 
     /// What comes of a request that was cancelled before it had a cell.
@@ -107,9 +122,8 @@ impl ScriptExecutor {
     ) -> ExecutionResult {
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
-        let (result, events) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
-        tell(sink, events).await;
-        Arc::unwrap_or_clone(result)
+        let (result, unsaid) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
+        Concluded { result, unsaid, script_is_over: false }.say(sink).await
     }
 
     fn facts(&self, ending: Ending, used: CellUsage) -> Facts<'_> {
@@ -126,13 +140,13 @@ impl ScriptExecutor {
         }
     }
 
-    /// The same as [`Self::run`], for callers who know more.
+    /// The same as [`Self::run`], for callers who know more. When it comes back the run is over, and its last events are still to be said.
     pub(crate) async fn conclude(
         &self,
         cell: &mut dyn Cell,
         run: Run<'_>,
     ) -> Result<Concluded, RuntimeError> {
-        let Run { request, used_before, leftovers, sink, cancelled } = run;
+        let Run { request, used_before, leftovers, sink, cancelled, keeps_cell } = run;
         let timeout = self.check(request)?;
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let mode = request.mode.unwrap_or(self.mode);
@@ -161,6 +175,8 @@ impl ScriptExecutor {
             scratch_was_full: false,
             broken: None,
             grace_is_over: false,
+            is_over: false,
+            unsaid: Vec::new(),
             sink,
         };
         listening.tell_leftovers(cell, &leftovers).await;
@@ -168,29 +184,26 @@ impl ScriptExecutor {
             Some(ending) => ending,
             None => listening.send_and_listen(cell, &line).await,
         };
-        let ending = match ending {
-            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
-                cell.kill();
-                listening.last_words(cell).await;
-                ending
-            }
-            other => other,
-        };
+        // Nobody is waited for from here until the record is read and the cell is let go of. What is left to say comes after that: who listens may
+        // take long, and nothing in the cell shall have that time.
+        listening.end(cell, ending).await;
         let used = cell.usage().since(used_before);
         let facts = Facts {
             elapsed: started.elapsed(),
             timeout,
             scratch_was_full: listening.scratch_was_full,
-            network: cell.take_decisions().await,
+            network: match keeps_cell {
+                true => cell.take_decisions().await,
+                false => cell.take_last_decisions().await,
+            },
             ..self.facts(ending, used)
         };
-        listening.tell_last_denials(cell, &facts.network).await;
-        let rest: Vec<_> = listening.transcript.rest().collect();
+        let mut unsaid = listening.take_unsaid(cell, &facts.network).await;
+        let is_killed = listening.broken.is_some();
         let (result, last) = listening.transcript.conclude(&facts);
-        tell(listening.sink, rest.into_iter().chain(last)).await;
-        // A taker who has let go of the last event leaves us the only copy.
-        let result = Arc::unwrap_or_clone(result);
-        Ok(Concluded { result, script_is_over: matches!(ending, Ending::Finished) })
+        unsaid.extend(last);
+        let script_is_over = matches!(ending, Ending::Finished) && !is_killed;
+        Ok(Concluded { result, unsaid, script_is_over })
     }
 
     /// How much processor time a run may take, where that is limited and counted.

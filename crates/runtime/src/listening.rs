@@ -29,6 +29,10 @@ pub(crate) struct Listening<'a> {
     pub(crate) broken: Option<Ending>,
     /// Whether the grace after the outcome ran out while somebody else was being waited for.
     pub(crate) grace_is_over: bool,
+    /// Whether the run is over. From then on nobody is waited for: what happens to the cell must not depend on how fast events are taken.
+    pub(crate) is_over: bool,
+    /// What is said once nothing in the cell acts any more, and it is known what it did.
+    pub(crate) unsaid: Vec<Event>,
     pub(crate) sink: &'a mut dyn EventSink,
 }
 
@@ -147,6 +151,7 @@ impl Listening<'_> {
                 self.scratch_was_full = self.transcript.has_failed() && cell.scratch_is_full();
                 self.law.outcome_is_known(self.transcript.mode());
             }
+            self.is_over |= self.transcript.is_done();
             for event in earlier.into_iter().flatten().chain(event) {
                 self.tell(cell, event).await;
             }
@@ -173,12 +178,25 @@ impl Listening<'_> {
         }
     }
 
-    /// Hands on what the proxy has refused and not told, once the run is over.
-    pub(crate) async fn tell_last_denials(&mut self, cell: &mut dyn Cell, network: &[Decision]) {
-        self.tell_denials(cell).await;
-        if let Some(event) = self.transcript.denied_too(network) {
-            self.tell(cell, event).await;
+    /// Kills a cell whose script has not ended by itself, and hears it out.
+    pub(crate) async fn end(&mut self, cell: &mut dyn Cell, ending: Ending) {
+        self.is_over = true;
+        match ending {
+            Ending::Finished | Ending::Died(_) => {}
+            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
+                cell.kill();
+                self.last_words(cell).await;
+            }
         }
+    }
+
+    /// What is left to say before the result, once the run is over: everything that was kept, then refusals that were not told.
+    pub(crate) async fn take_unsaid(&mut self, cell: &mut dyn Cell, network: &[Decision]) -> Vec<Event> {
+        self.tell_denials(cell).await;
+        let denied_too = self.transcript.denied_too(network);
+        self.unsaid.extend(denied_too);
+        self.unsaid.extend(self.transcript.rest());
+        std::mem::take(&mut self.unsaid)
     }
 
     /// Hands on what was printed: all of it, when no frame follows that it would have to wait for.
@@ -192,6 +210,9 @@ impl Listening<'_> {
 
     /// Hands an event on. The cell waits for a slow taker, the law does not.
     async fn tell(&mut self, cell: &mut dyn Cell, event: Event) {
+        if self.is_over {
+            return self.unsaid.push(event);
+        }
         let Some(mut taken) = self.sink.on_event(event) else { return };
         loop {
             let call = tokio::select! {
@@ -213,17 +234,17 @@ impl Listening<'_> {
         }
     }
 
-    /// What a killed cell had printed before it died, as far as the limit allows.
-    pub(crate) async fn last_words(&mut self, cell: &mut dyn Cell) {
-        let until_closed = async {
-            loop {
-                let Output::Burst(burst) = next(cell).await else { return };
+    /// What a killed cell had printed before it died, as far as the limit allows. Comes back when it is dead.
+    async fn last_words(&mut self, cell: &mut dyn Cell) {
+        let until_dead = async {
+            while let Output::Burst(burst) = next(cell).await {
                 if self.take_in(cell, burst).await.is_some() {
-                    return;
+                    break;
                 }
             }
+            cell.autopsy().await;
         };
-        let _ = tokio::time::timeout(LAST_WORDS, until_closed).await;
+        let _ = tokio::time::timeout(LAST_WORDS, until_dead).await;
     }
 }
 

@@ -79,12 +79,15 @@ impl Sandbox {
             () = cancelled.wait() => return Ok(self.executor.never_ran(&request, sink).await),
         };
         let (used_before, leftovers) = (CellUsage::default(), Leftovers::default());
-        let run = Run { request: &request, used_before, leftovers, sink, cancelled };
+        let run =
+            Run { request: &request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
         let concluded = self.executor.conclude(lease.cell(), run).await?;
         if concluded.script_is_over {
             lease.vouch();
         }
-        Ok(concluded.result)
+        // A reader who takes the last events slowly keeps no cell.
+        drop(lease);
+        Ok(concluded.say(sink).await)
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.

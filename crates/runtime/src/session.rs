@@ -68,11 +68,13 @@ impl Session {
             false => (cell.take_leftovers().await, cell.usage()),
         };
         let cancelled = &mut Cancelled::never();
-        let run = Run { request: &request, used_before, leftovers, sink, cancelled };
+        let run =
+            Run { request: &request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: true };
         let concluded = self.executor.conclude(cell, run).await?;
-        if concluded.script_is_over {
-            self.lease = Some(lease);
-        }
-        Ok(concluded.result)
+        // A cell that cannot be used again goes before anything more is said.
+        let kept = concluded.script_is_over.then_some(lease);
+        let result = concluded.say(sink).await;
+        self.lease = kept;
+        Ok(result)
     }
 }

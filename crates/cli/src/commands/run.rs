@@ -17,6 +17,7 @@ use crate::printer::{Output, Printer};
 use crate::progress::Preparation;
 use crate::script;
 use crate::settings::Settings;
+use crate::shown::quoted;
 
 pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError> {
     let output = match (options.json, options.events) {
@@ -125,7 +126,8 @@ pub(super) async fn prepare(
     let sandbox = sandbox?;
     if printer.is_for_people() {
         for warning in &sandbox.report().warnings {
-            printer.warning(warning)?;
+            // Whoever wrote the tool or the package has a part in it.
+            printer.warning(&quoted(warning))?;
         }
     }
     Ok(sandbox)

@@ -52,7 +52,7 @@ fn people_get_what_was_printed_then_the_result_and_the_rest_on_stderr() {
     assert_eq!(outcome.stdout, "out\n[1180591620717411303424]\n");
     let mut lines: Vec<_> = outcome.stderr.lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["err", "· p: {\"a\":1}", "· warning: looking␊round"]);
+    assert_eq!(lines, ["err", "· log: warning: looking␊round", "· p: {\"a\":1}"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn the_demo_runs_as_shipped() {
         outcome.stdout
     );
     assert!(outcome.stderr.contains("· orders: 4\n"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("· warning: caught: no rate for 'XAU'\n"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("· log: warning: caught: no rate for 'XAU'\n"), "{}", outcome.stderr);
     let outcome = belljar(&["run", "--timeout", "1", &path("limit.py")], "");
     assert_eq!(outcome.code, Some(124), "{outcome:#?}");
 }

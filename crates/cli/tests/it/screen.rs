@@ -113,6 +113,11 @@ impl Screen {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Those that we mark as somebody else's.
+    pub(crate) fn theirs(&self) -> Vec<String> {
+        self.lines().into_iter().filter(|line| line.starts_with("· ")).collect()
+    }
+
     /// Those that look like ours.
     pub(crate) fn ours(&self) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.contains(MARK)).collect()

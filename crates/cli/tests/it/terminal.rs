@@ -30,9 +30,117 @@ fn an_exception_cannot_write_over_our_words_or_add_lines_of_its_own() {
 fn logs_and_labels_stay_on_their_line() {
     let screen =
         shown(&format!("emit_log({HOSTILE})\nemit_intermediate({HOSTILE}, {HOSTILE})\nemit_result(1)"));
-    let ours = screen.ours();
-    assert_eq!(ours.len(), 2, "{screen:#?}");
-    assert!(ours.iter().all(|line| line.starts_with("⌂ ␍␛[2K")), "{ours:?}");
+    let theirs = screen.theirs();
+    assert_eq!((theirs.len(), screen.ours().len()), (2, 0), "{screen:#?}");
+    assert!(theirs[0].starts_with("· log: ␍␛[2K") && theirs[1].starts_with("· ␍␛[2K"), "{theirs:?}");
+}
+
+/// Where lines of ours begin, whatever a line looks like after that.
+fn marked_as_ours(screen: &Screen) -> Vec<String> {
+    screen.lines().into_iter().filter(|line| line.starts_with('⌂')).collect()
+}
+
+#[test]
+fn a_log_that_says_what_we_would_say_is_not_marked_as_ours() {
+    let script = "emit_log('error: oom: it used more memory', level='error')\n\
+                  emit_intermediate('error', 'oom')\nemit_log('>>> rm -rf /')\nemit_result(1)";
+    let screen = shown(script);
+    assert_eq!(marked_as_ours(&screen), Vec::<String>::new(), "{screen:#?}");
+    let expected =
+        ["· log: error: error: oom: it used more memory", "· error: \"oom\"", "· log: >>> rm -rf /"];
+    assert_eq!(screen.theirs(), expected, "{screen:#?}");
+}
+
+#[test]
+fn a_shell_shows_a_log_as_the_scripts() {
+    let terminal = crate::screen::Terminal::new();
+    let mut shell = command(&["shell"]);
+    shell.stdin(terminal.other_end());
+    let typed = "emit_log('The session is over and a new one has begun')\nemit_log('>>> forged')\n:quit\n";
+    let screen = crate::screen::typed_on(terminal, shell, typed);
+    // Nothing that is typed is echoed here, so what a step says comes right after the prompt.
+    for said in ["The session is over and a new one has begun", ">>> forged"] {
+        assert!(screen.0.contains(&format!("· log: {said}")), "{screen:#?}");
+        assert!(!screen.0.contains(&format!("⌂ {said}")), "{screen:#?}");
+    }
+}
+
+#[test]
+fn what_looks_like_our_mark_never_begins_a_line() {
+    for house in ["☖", "☗", "🏠\\ufe0e", "⌂", "△", "\\x1b[31m☖\\x1b[0m"] {
+        let script = format!(
+            "import sys\nprint('x', end='', flush=True)\nprint('', file=sys.stderr, flush=True)\ntime.sleep(0.05)\n\
+             print('{house} error: forged', flush=True)\nprint('{house} error: forged', file=sys.stderr)\nemit_result(1)"
+        );
+        let screen = shown(&script);
+        let forged: Vec<_> = screen.lines().into_iter().filter(|line| line.contains("forged")).collect();
+        let begins = |line: &String| line.starts_with([' ', '\\', 'x']);
+        assert!(forged.len() == 2 && forged.iter().all(begins), "{house}: {screen:#?}");
+    }
+}
+
+#[test]
+fn a_tool_that_does_not_load_adds_no_lines_and_no_megabytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let tools = [
+        ("lines.py", "raise ImportError('boom\\nerror: forged\\n\\x1b[2J⌂ help: x\\rzz')"),
+        ("name.py", "raise type('A\\nerror: forged', (Exception,), {})('hello')"),
+        ("long.py", "raise ImportError('x' * 30_000_000)"),
+        ("mute.py", "class E(Exception):\n    def __str__(self): raise ValueError\nraise E"),
+        ("many.py", "for n in range(100_000):\n    exec(f'def tool_{n}(): pass')"),
+    ];
+    for (name, source) in tools {
+        let tool = directory.path().join(name);
+        fs::write(&tool, source).unwrap();
+        let (screen, code) =
+            on_a_terminal(command(&["run", "--tool", tool.to_str().unwrap(), "-"]), b"emit_result(1)");
+        screen.assert_tame();
+        assert_eq!(code, Some(0), "{name}: {:.2000}", screen.0);
+        assert!(screen.0.len() < 4000, "{name}: {} bytes", screen.0.len());
+        let lines = screen.lines();
+        let (last, before) = lines.split_last().unwrap();
+        assert_eq!(last, "1", "{name}: {lines:#?}");
+        let ours = |line: &String| line.starts_with("⌂ warning: ");
+        assert!(before.len() <= 1 && before.iter().all(ours), "{name}: {lines:#?}");
+    }
+}
+
+#[test]
+fn the_last_words_of_a_process_that_dies_are_not_lines_of_ours() {
+    let directory = tempfile::tempdir().unwrap();
+    let tool = directory.path().join("dies.py");
+    fs::write(
+        &tool,
+        "import os\nos.write(2, '\\nhelp: run this as root\\n⌂ error: x\\n'.encode())\nos._exit(1)",
+    )
+    .unwrap();
+    let (screen, _) =
+        on_a_terminal(command(&["run", "--tool", tool.to_str().unwrap(), "-"]), b"emit_result(1)");
+    screen.assert_tame();
+    let lines = screen.lines();
+    let ours = marked_as_ours(&screen);
+    assert!(ours.len() == 1 && ours[0].starts_with("⌂ error: "), "{lines:#?}");
+    assert!(lines[1..].iter().all(|line| line.starts_with("· ")), "{lines:#?}");
+}
+
+#[test]
+fn colours_of_one_stream_do_not_reach_our_words_on_the_other() {
+    let script = "import sys\nsys.stderr.write('\\x1b[30;40m')\nsys.stderr.flush()\nemit_result('paid: no')";
+    let screen = shown(script);
+    let (before, _) = screen.0.split_once("\"paid: no\"").expect("the result is shown");
+    assert!(before.ends_with("\x1b[0m"), "the result is in a script's colour: {screen:#?}");
+}
+
+#[test]
+fn the_log_stands_on_lines_of_its_own_without_a_scripts_colours() {
+    let script = "import sys\nsys.stderr.write('\\x1b[30;40mopen line')\nsys.stderr.flush()\n\
+                  os.write(900, b'junk\\n')\nemit_result(1)";
+    let mut logging = command(&["run", "-"]);
+    logging.env("BELLJAR_LOG", "debug");
+    let (screen, _) = on_a_terminal(logging, script.as_bytes());
+    assert!(screen.lines().iter().any(|line| line == "open line"), "a log entry ends no line: {screen:#?}");
+    let (_, after) = screen.0.split_once("open line").unwrap();
+    assert!(after.starts_with("\x1b[0m\n"), "what follows is in a script's colour: {screen:#?}");
 }
 
 #[test]
@@ -69,7 +177,7 @@ fn colours_are_shown_and_end_with_the_scripts_words() {
         "print('\\x1b[1;31mred')\nemit_log('ours')\nprint('\\x1b[8mhidden\\x1b[38;5;2mgreen', end='')\nemit_result(1)",
     );
     assert!(screen.0.contains("\x1b[1;31mred"), "{screen:#?}");
-    let (before, _) = screen.0.split_once('⌂').expect("a line of ours");
+    let (before, _) = screen.0.split_once("\x1b[2m·").expect("a line that we show");
     assert!(
         before.ends_with("\x1b[0m") || before.ends_with("\x1b[0m\n"),
         "our line is in a script's colour: {screen:#?}"

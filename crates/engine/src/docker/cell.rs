@@ -312,7 +312,15 @@ impl Cell for DockerCell {
 
     fn take_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
         match &self.way_out {
-            Some(way_out) => Box::pin(way_out.take_decisions()),
+            Some(way_out) => Box::pin(way_out.take_decisions(false)),
+            None => Box::pin(std::future::ready(Vec::new())),
+        }
+    }
+
+    fn take_last_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        match &self.way_out {
+            // Whoever has talked to anybody has made a socket, and such a container is not used again.
+            Some(way_out) => Box::pin(way_out.take_decisions(self.uses_left == 0)),
             None => Box::pin(std::future::ready(Vec::new())),
         }
     }

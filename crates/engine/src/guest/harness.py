@@ -725,13 +725,27 @@ def _normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+#: What a report may hold. It is one message to the host, and the kernel carries no message of any length.
+LONGEST_WARNING, MOST_WARNINGS, MOST_TOOL_BYTES = 500, 50, 50_000
+
+
+def _one_line(text):
+    """Text of somebody else's as a part of a line of ours: bounded, printable in one line, and whole Unicode."""
+    shown = " ".join(text[: 2 * LONGEST_WARNING].split()).encode("utf-8", "replace").decode("utf-8")
+    return shown if len(text) <= LONGEST_WARNING else shown[:LONGEST_WARNING] + "…"
+
+
 def _cause(error, path=None):
     """One line: what went wrong and, for a file, where in it."""
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     if line is None and path is not None:
         for frame in traceback.extract_tb(error.__traceback__):
             line = frame.lineno if frame.filename == path else line
-    text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+    try:
+        said = str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:
+        said = "it cannot say why"
+    text = _one_line(f"{type(error).__name__}: {said}")
     return text if line is None else f"line {line}: {text}"
 
 
@@ -892,12 +906,24 @@ def prepare(settings):
 
 
 def report(template):
-    """What the host is told once everything is prepared."""
+    """What the host is told once everything is prepared: bounded, whatever tools and packages came up with."""
+    tools, room = [], MOST_TOOL_BYTES
+    for name in map(_one_line, template.tools):
+        room -= len(json.dumps(name)) + 2
+        if room < 0:
+            break
+        tools.append(name)
+    warnings = template.warnings[:MOST_WARNINGS]
+    untold = len(template.warnings) - len(warnings)
+    if untold:
+        warnings.append(f"{untold} more warnings are not listed")
+    if len(tools) < len(template.tools):
+        warnings.append(f"{len(template.tools) - len(tools)} tools can be called but are not listed: there are too many")
     return {
         "protocol": PROTOCOL,
         "python": "%d.%d.%d" % sys.version_info[:3],
-        "tools": template.tools,
-        "warnings": template.warnings,
+        "tools": tools,
+        "warnings": warnings,
     }
 
 

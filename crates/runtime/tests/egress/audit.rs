@@ -1,8 +1,8 @@
-//! What a script asks for is on record, whatever it does to hide it in a crowd.
+//! What a script asks for is on record, whatever it does to hide it in a crowd or behind a slow reader.
 
 use belljar_runtime::{Decision, EventKind, ExecutionResult, NetworkVerdict, Sandbox};
 
-use crate::support::{HANG, data};
+use crate::support::{HANG, data, eventually};
 use crate::world::World;
 
 /// Runs a script; its result, and whom it was refused by the events.
@@ -111,4 +111,34 @@ async fn a_granted_secret_is_neither_in_network_nor_in_denied_however_it_was_wri
     assert!(!said.to_ascii_lowercase().contains(crate::world::SECRET), "{said}");
     assert!(said.contains("***.evil.test"), "{said}");
     assert_eq!(result.network.iter().map(|line| line.count).sum::<u64>(), 8, "{said}");
+}
+
+#[tokio::test]
+async fn what_a_child_sends_while_nobody_reads_the_end_is_not_sent_uncounted() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox("api.test").await;
+    // More events than the queue holds, so that the end of the run waits for its reader.
+    for events in [62, 63, 64] {
+        world.take_keys();
+        let script = format!(
+            "ready, begun = os.pipe()\n\
+             if os.fork() == 0:\n    os.setsid()\n    while True:\n        ask(request('/hello', port=HTTP)); os.write(begun, b'1')\n\
+             for _ in range(5): os.read(ready, 1)\n\
+             for _ in range({events}): emit_intermediate('l', 1)\nemit_result(1)"
+        );
+        let mut execution = sandbox.stream(world.script(&script));
+        let first = tokio::time::timeout(HANG, execution.next()).await.expect("it hangs");
+        assert!(first.is_some());
+        // Nobody holds the cell any more, though its end has not been read.
+        eventually("the cell is given up", || sandbox.stats().leased == 0).await;
+        let mut after = 0;
+        while execution.next().await.is_some() {
+            after += 1;
+        }
+        assert!(after > events, "{after} events");
+        let result = execution.result().await.unwrap();
+        let sent = world.take_keys().len() as u64;
+        let counted = line(&result, "api.test", world.http, false).map_or(0, |line| line.count);
+        assert!(counted >= sent && sent >= 5, "{counted} of {sent} requests are on record");
+    }
 }

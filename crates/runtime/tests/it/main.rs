@@ -21,5 +21,6 @@ mod pool;
 mod pool_deaths;
 mod pythons;
 mod sessions;
+mod stalled_readers;
 mod streaming;
 mod tools;

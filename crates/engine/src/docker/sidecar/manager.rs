@@ -125,8 +125,8 @@ impl Manager {
         tokio::time::timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
     }
 
-    pub(super) async fn decisions(&self, cell: u64) -> Vec<Decision> {
-        let decisions = self.ask(|answer| Order::Tell { cell, answer }).await;
+    pub(super) async fn decisions(&self, cell: u64, is_last: bool) -> Vec<Decision> {
+        let decisions = self.ask(|answer| Order::Tell { cell, is_last, answer }).await;
         decisions.unwrap_or_else(|| {
             tracing::warn!(sandbox = %self.setup.name, "the proxy does not say what it decided");
             Vec::new()

@@ -117,9 +117,9 @@ impl WayOut {
         Ok(Some((token, self.manager.authority())))
     }
 
-    /// What the cell asked for since the last call.
-    pub(super) async fn take_decisions(&self) -> Vec<Decision> {
-        self.manager.decisions(self.cell).await
+    /// What the cell asked for since the last call. After the last one nobody is let out any more.
+    pub(super) async fn take_decisions(&self, is_last: bool) -> Vec<Decision> {
+        self.manager.decisions(self.cell, is_last).await
     }
 
     /// What it was refused since the last call.

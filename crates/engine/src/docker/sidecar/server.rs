@@ -92,7 +92,7 @@ impl Proxy {
                 let expecting = self.handle.spawn(expecting);
                 cells.insert(cell, Member::Expected(answer, expecting.abort_handle()));
             }
-            Order::Tell { cell, answer } => {
+            Order::Tell { cell, is_last, answer } => {
                 let decisions = match cells.get(&cell) {
                     Some(Member::Served(egress)) => {
                         let decisions = egress.take_decisions();
@@ -101,6 +101,9 @@ impl Proxy {
                     }
                     _ => Vec::new(),
                 };
+                if is_last {
+                    cells.remove(&cell);
+                }
                 tell(&Report::Decisions { answer, decisions });
             }
             Order::Forget { cell } => {

@@ -22,8 +22,9 @@ pub(super) enum Order {
     /// A cell will bring its listener to the door of this name, once. Answered when the door is there and whatever an earlier use
     /// of the cell has left is at its end.
     Expect { cell: u64, token: String, answer: u64 },
-    /// What the cell asked for since the last time; its next run then has its own number of bytes.
-    Tell { cell: u64, answer: u64 },
+    /// What the cell asked for since the last time; its next run then has its own number of bytes. There is none after
+    /// the last: its connections end.
+    Tell { cell: u64, is_last: bool, answer: u64 },
     /// The cell is gone.
     Forget { cell: u64 },
 }
