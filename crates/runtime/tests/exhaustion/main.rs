@@ -16,7 +16,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "../common/engine.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
 mod engine;
 #[path = "../it/support.rs"]
 #[expect(dead_code, reason = "shared with the other suites, which use more of it")]
