@@ -99,7 +99,7 @@ pub trait Cell: Send + 'static {
         Box::pin(std::future::ready(Vec::new()))
     }
 
-    /// The same, when the cell is let go of next. Where the answer takes time, its way out is closed first, unless it may be used again.
+    /// The same, when the cell is let go of next: its way out is closed first, unless it may be used again.
     fn take_last_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
         self.take_decisions()
     }

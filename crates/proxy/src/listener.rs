@@ -59,10 +59,11 @@ impl CellEgress {
     }
 
     /// Ends every connection, those in the listener's queue too, and returns when they have ended: from then on nothing of
-    /// this cell's is sent, decided or told.
-    pub async fn close(mut self) {
+    /// this cell's is sent, decided or told. What was asked for since it was last taken is the whole of it.
+    pub async fn close(mut self) -> Vec<Decision> {
         drop(self.closing.take());
         let _ = (&mut self.accepting).await;
+        self.cell.audit.take()
     }
 }
 

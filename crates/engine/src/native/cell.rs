@@ -240,6 +240,13 @@ impl Cell for NativeCell {
         Box::pin(std::future::ready(way_out.map(WayOut::take_decisions).unwrap_or_default()))
     }
 
+    fn take_last_decisions(&mut self) -> BoxFuture<'_, Vec<Decision>> {
+        match self.parts.as_mut().and_then(|parts| parts.way_out.as_mut()) {
+            Some(way_out) => Box::pin(way_out.close()),
+            None => Box::pin(std::future::ready(Vec::new())),
+        }
+    }
+
     fn take_denials(&mut self) -> Vec<Decision> {
         self.parts
             .as_ref()

@@ -38,7 +38,8 @@ pub(super) fn prepare(
 
 /// One cell's way out. Closes when dropped.
 pub(super) struct WayOut {
-    proxy: CellEgress,
+    /// `None` once it is closed.
+    proxy: Option<CellEgress>,
     denials: Arc<Mutex<Vec<Decision>>>,
 }
 
@@ -50,14 +51,23 @@ impl WayOut {
         let proxy = egress.serve_telling(TcpListener::from(listener), move |decision: &Decision| {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(decision.clone());
         })?;
-        Ok(Self { proxy, denials })
+        Ok(Self { proxy: Some(proxy), denials })
     }
 
     pub(super) fn take_decisions(&self) -> Vec<Decision> {
-        let decisions = self.proxy.take_decisions();
+        let Some(proxy) = &self.proxy else { return Vec::new() };
+        let decisions = proxy.take_decisions();
         // The next step of a session has as much as this one had.
-        self.proxy.begin_run();
+        proxy.begin_run();
         decisions
+    }
+
+    /// Closes it, and tells what was asked for: after that nothing is.
+    pub(super) async fn close(&mut self) -> Vec<Decision> {
+        match self.proxy.take() {
+            Some(proxy) => proxy.close().await,
+            None => Vec::new(),
+        }
     }
 
     pub(super) fn take_denials(&self) -> Vec<Decision> {

@@ -92,7 +92,17 @@ impl Proxy {
                 let expecting = self.handle.spawn(expecting);
                 cells.insert(cell, Member::Expected(answer, expecting.abort_handle()));
             }
-            Order::Tell { cell, is_last, answer } => {
+            Order::Tell { cell, is_last: true, answer } => match cells.remove(&cell) {
+                // Closed first, so that what is told is all there was.
+                Some(Member::Served(egress)) => {
+                    self.handle.spawn(async move {
+                        let decisions = egress.close().await;
+                        tell(&Report::Decisions { answer, decisions });
+                    });
+                }
+                _ => tell(&Report::Decisions { answer, decisions: Vec::new() }),
+            },
+            Order::Tell { cell, is_last: false, answer } => {
                 let decisions = match cells.get(&cell) {
                     Some(Member::Served(egress)) => {
                         let decisions = egress.take_decisions();
@@ -101,9 +111,6 @@ impl Proxy {
                     }
                     _ => Vec::new(),
                 };
-                if is_last {
-                    cells.remove(&cell);
-                }
                 tell(&Report::Decisions { answer, decisions });
             }
             Order::Forget { cell } => {
@@ -118,7 +125,7 @@ impl Proxy {
     async fn expect(self: Arc<Self>, expected: Expected, before: Option<Member>) {
         let Expected { cell, token, answer } = expected;
         match before {
-            Some(Member::Served(egress)) => egress.close().await,
+            Some(Member::Served(egress)) => drop(egress.close().await),
             Some(Member::Expected(_, expecting)) => expecting.abort(),
             None => {}
         }
