@@ -215,25 +215,9 @@ emit_result([streams >> 20, datagrams >> 20])";
 #[tokio::test]
 async fn sockets_on_their_way() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
-    let script = r"
-import array
-def pass_on(socket_, descriptors):
-    socket_.sendmsg([b'.'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', descriptors))])
-tail = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-tail.bind('\0left-behind')
-held, links = [tail.detach()], 0
-try:
-    for _ in range(400):
-        one, other = socket.socketpair()
-        pass_on(one, held)
-        for descriptor in held: os.close(descriptor)
-        one.close()
-        held, links = [other.detach()], links + 1
-except OSError: pass
-one, other = socket.socketpair()
-pass_on(one, [other.fileno(), *held])
-emit_result(links)";
-    let links = answer(&sandbox, script).await;
+    let circle = include_str!("../common/circle.py");
+    let script = format!("{circle}\nemit_result(send_in_a_circle(400, [tail.detach()]))");
+    let links = answer(&sandbox, &script).await;
     assert!(links.as_u64().unwrap() > 100, "only {links} links");
     for _ in 0..3 {
         let named = "[line.split()[-1] for line in open('/proc/net/unix') if 'left-behind' in line]";

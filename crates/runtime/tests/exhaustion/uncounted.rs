@@ -105,26 +105,11 @@ emit_result(made)";
 
 /// Files that are on their way in queues which are on their way themselves outlive every process by seconds. One after
 /// another, cells must not hold more so than the few that may linger.
-const CIRCLE: &str = r"
-import socket, array
-def pass_on(socket_, descriptors):
-    socket_.sendmsg([b'.'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', descriptors))])
-tail = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-tail.bind('\0left-behind')
-file = os.open('/tmp/file', os.O_RDWR | os.O_CREAT)
-os.write(file, bytes(8 << 20))
-held, links = [tail.detach(), file], 0
-try:
-    for _ in range(900):
-        one, other = socket.socketpair()
-        pass_on(one, held)
-        for descriptor in held: os.close(descriptor)
-        one.close()
-        held, links = [other.detach()], links + 1
-except OSError: pass
-one, other = socket.socketpair()
-pass_on(one, [other.fileno(), *held])
-emit_result(links)";
+const CIRCLE: &str = concat!(
+    include_str!("../common/circle.py"),
+    "file = os.open('/tmp/file', os.O_RDWR | os.O_CREAT)\nos.write(file, bytes(8 << 20))\n\
+     emit_result(send_in_a_circle(900, [tail.detach(), file]))"
+);
 
 #[tokio::test]
 async fn files_on_their_way_in_queues_on_their_way() {
