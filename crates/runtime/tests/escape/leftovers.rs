@@ -219,7 +219,9 @@ async fn sockets_on_their_way() {
     let script = format!("{circle}\nemit_result(send_in_a_circle(400, [tail.detach()]))");
     let links = answer(&sandbox, &script).await;
     assert!(links.as_u64().unwrap() > 100, "only {links} links");
-    for _ in 0..3 {
+    for _ in 0..6 {
+        // So that its network namespace is free again.
+        eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
         let named = "[line.split()[-1] for line in open('/proc/net/unix') if 'left-behind' in line]";
         assert_eq!(answer(&sandbox, &format!("emit_result({named})")).await, json!([]));
         let room = "[s.f_bfree == s.f_blocks for s in map(os.statvfs, ('/tmp', '/workspace', '/dev/shm'))]";
