@@ -520,9 +520,9 @@ class Scripts:
                 os._exit(0)
             if execution.alarm is not None:
                 _strays.end_step(execution)
-            execution.done()
-            # From here on nobody speaks for this execution, whatever of it runs on.
+            # From here on nobody speaks for this execution, whatever of it runs on. Before its end is told: who hears of it may go on at once.
             _execution = None
+            execution.done()
 
     def _run(self, execution, request):
         owner, interactive = os.getpid(), request.get("mode") == "interactive"
