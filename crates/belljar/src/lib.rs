@@ -14,5 +14,5 @@
 //! This crate is a doorway: it re-exports the runtime and the vocabulary. `examples/` has a one-shot run, a streaming run and a session.
 
 pub use belljar_core::config;
-pub use belljar_engine::python;
+pub use belljar_engine::{host, python};
 pub use belljar_runtime::*;

@@ -26,6 +26,7 @@ mod engine;
 mod error;
 mod grants;
 pub mod guest;
+pub mod host;
 mod lingering;
 pub mod native;
 pub mod pool;

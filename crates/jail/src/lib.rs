@@ -31,6 +31,7 @@ pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 pub use proc::stand_ins;
 pub use seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
 pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
+pub use sys::bounds;
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
 

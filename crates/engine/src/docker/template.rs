@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use belljar_core::CellId;
 use belljar_core::wire::PROTOCOL;
+use belljar_jail::bounds;
 
 use super::DockerError;
 use super::attach::attach;
@@ -107,6 +108,8 @@ impl DockerTemplate {
         let settings = serde_json::json!({
             "type": "boot",
             "open_files": config.resource_limits.open_files,
+            "most_sockets": bounds::MOST_SOCKETS,
+            "most_locks": bounds::MOST_LOCKS,
             "granted": config.resources.iter().map(|resource| &resource.container_path).collect::<Vec<_>>(),
             "authority": authority,
             "way_out": way_out,

@@ -256,7 +256,8 @@ const SECCOMP_IOCTL_NOTIF_SET_FLAGS: u32 = 0x4008_2104;
 const SECCOMP_IOCTL_NOTIF_RECV: u32 = 0xc050_2100;
 const SECCOMP_IOCTL_NOTIF_SEND: u32 = 0xc018_2101;
 
-/// What a process may say of itself. `PR_CAPBSET_DROP` and `PR_CAP_AMBIENT` are how a cell gives rights up.
+/// What a process may say of itself. `PR_CAPBSET_DROP` and `PR_CAP_AMBIENT` are how a cell gives rights up. Not here: names
+/// for pieces of memory, each of which is a piece of the kernel's that nobody counts.
 const ATTRIBUTES: &[u32] = &[
     prctl::PR_SET_PDEATHSIG,
     prctl::PR_GET_PDEATHSIG,
@@ -282,7 +283,6 @@ const ATTRIBUTES: &[u32] = &[
     prctl::PR_CAP_AMBIENT,
     prctl::PR_SVE_GET_VL,
     prctl::PR_GET_SPECULATION_CTRL,
-    prctl::PR_SET_VMA,
 ];
 pub(super) const PR_SET_SECCOMP: u32 = prctl::PR_SET_SECCOMP;
 

@@ -3,6 +3,8 @@
 //! `kernel` is the calls; `cell` is what becomes of a clone of the zygote, compiled here for its tests and by `build.rs`
 //! into the library the zygote loads; `init` is the program that PID 1 of a cell becomes; `entry` lets any program that links this crate become the jail helper.
 
+#[path = "init/bounds.rs"]
+pub mod bounds;
 pub(crate) mod cell;
 pub(crate) mod entry;
 pub(crate) mod kernel;

@@ -256,3 +256,18 @@ emit_result(count)";
     // A quarter of a processor, and one second that may be saved up.
     assert!(used < 0.25 * 8.0 + 1.0 + 1.0, "{used} s of processor time");
 }
+
+/// The kernel counts descriptors that are on their way by user, and guests of all containers are one user.
+#[tokio::test]
+async fn a_guest_with_descriptors_on_their_way_keeps_no_networked_container_from_starting() {
+    let Some(runtime) = runtime_with(options()) else { return };
+    let greedy = sandbox(&runtime, config("greedy")).await;
+    let script = "import socket, array\nheld, count = [], 0\ntry:\n    while True:\n        held.append(socket.socketpair())\n        for _ in range(4):\n            \
+                  held[-1][0].sendmsg([b'.'], [(1, 1, array.array('i', [0] * 250))]); count += 250\nexcept OSError as refused: emit_result([count, refused.errno])";
+    let mut session = greedy.session().await.unwrap();
+    let took = session.step(script).await.unwrap();
+    let took: (u64, i32) = serde_json::from_str(took.final_data.unwrap().as_str()).unwrap();
+    assert!(took.0 >= 1000 && took.1 == rustix::io::Errno::TOOMANYREFS.raw_os_error(), "{took:?}");
+    let networked = sandbox(&runtime, allowing("networked", "one.test", server("one"))).await;
+    assert_eq!(answer(&networked, "emit_result(1)").await, json!(1));
+}

@@ -288,6 +288,8 @@ families! {
         flow_labels
         headers_of_ones_own
         every_option_that_is_not_on_the_list
+        connecting_by_sending
+        buffers_of_ones_own_size
         requests_to_other_drivers
     ]
 

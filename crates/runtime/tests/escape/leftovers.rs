@@ -4,7 +4,9 @@ use belljar_runtime::{Blueprint, SandboxConfig, ToolSource};
 use serde_json::{Value, json};
 
 use crate::engine::{engine, only_on};
-use crate::support::{answer, config, default_sandbox, eventually, processes_below, runtime, session, step};
+use crate::support::{
+    HANG, answer, config, default_sandbox, eventually, processes_below, runtime, session, step,
+};
 
 /// Ways to change something in a network namespace. Most send no packet.
 const USES: [&str; 12] = [
@@ -53,23 +55,26 @@ async fn which_networks_are_used_again() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
     let uses = ["pass", "pass", "socket.socket()", "pass", "pass", USES[10], "pass", USES[11], "pass"];
     let expected = [true, true, false, true, true, false, true, false];
-    // A namespace is free again a moment after its cell is gone, so one that could have been used is sometimes not yet.
-    for _ in 0..20 {
-        let mut namespaces = Vec::new();
-        for used in uses {
-            eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
-            let script = format!("{used}\nemit_result(os.stat('/proc/self/ns/net').st_ino)");
-            namespaces.push(answer(&sandbox, &script).await.as_u64().unwrap());
+    // A namespace is free again a moment after its cell is gone, so one that could have been used is sometimes not yet:
+    // each pair of neighbours has until the end of all rounds to share one, and no round in which to share one wrongly.
+    let mut shared = [false; 8];
+    let rounds = async {
+        while shared != expected {
+            let mut namespaces = Vec::new();
+            for used in uses {
+                eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
+                let script = format!("{used}\nemit_result(os.stat('/proc/self/ns/net').st_ino)");
+                namespaces.push(answer(&sandbox, &script).await.as_u64().unwrap());
+            }
+            // Numbers of namespaces that are gone come again, so only neighbours are compared.
+            for (at, pair) in namespaces.windows(2).enumerate() {
+                shared[at] |= pair[0] == pair[1];
+                assert!(expected[at] || !shared[at], "after {}: {namespaces:?}", uses[at]);
+            }
         }
-        // Numbers of namespaces that are gone come again, so only neighbours are compared.
-        let kept: Vec<bool> = namespaces.windows(2).map(|pair| pair[0] == pair[1]).collect();
-        let wrongly = kept.iter().zip(expected).any(|(kept, expected)| *kept && !expected);
-        assert!(!wrongly, "{namespaces:?}");
-        if kept == expected {
-            return;
-        }
-    }
-    panic!("namespaces that nobody touched are not used again");
+    };
+    let in_time = tokio::time::timeout(HANG, rounds).await;
+    assert!(in_time.is_ok(), "namespaces that nobody touched are not used again: {shared:?}");
 }
 
 /// A guest whose sockets are asked about is not held up by one who asks and dies.

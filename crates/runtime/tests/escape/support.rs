@@ -8,7 +8,7 @@ use belljar_core::Secret;
 use belljar_runtime::{ExecutionResult, Runtime, Sandbox, SandboxConfig, Session};
 
 /// Long enough for a loaded machine, short enough to name a hang.
-const HANG: Duration = Duration::from_secs(120);
+pub(crate) const HANG: Duration = Duration::from_secs(120);
 
 /// A runtime, or `None` with the reason printed where cells cannot be made.
 pub(crate) fn runtime() -> Option<Runtime> {

@@ -17,10 +17,6 @@ import threading
 RECEIVE, SEND, CONTINUE = 0xC0502100, 0xC0182101, 1
 QUESTION, ANSWER = struct.Struct("=Q8xi60x"), struct.Struct("=QqiI")
 SOCKET, FCNTL = {"x86_64": (41, 72), "aarch64": (198, 25)}[os.uname().machine]
-#: Sockets of all kinds that a container may have at once, those that nobody has a descriptor of included.
-MOST_SOCKETS = 256
-#: Locks on parts of files; 192 bytes each.
-MOST_LOCKS = 4096
 #: Who asked may have died since the kernel said so; to receive would then be to wait for the next one.
 WAKE_UP = 0.01
 
@@ -28,8 +24,9 @@ WAKE_UP = 0.01
 class Questions:
     """What is asked in this container, and what has been said. Without a listener anything may have been made."""
 
-    def __init__(self, listener):
+    def __init__(self, listener, most_sockets, most_locks):
         self.descriptor = listener
+        self._most_sockets, self._most_locks = most_sockets, most_locks
         self.sockets_were_made = listener is None
         self._locks = 0
         self._waiting = False
@@ -92,17 +89,20 @@ class Questions:
 
     def _reply(self, descriptor, question):
         number, call = question
-        refusal = self._one_more_lock() if call == FCNTL else _one_more_socket()
+        refusal = self._one_more_lock() if call == FCNTL else self._one_more_socket()
         answer = (-refusal, 0) if refusal else (0, CONTINUE)
         try:
             fcntl.ioctl(descriptor, SEND, ANSWER.pack(number, 0, *answer))
         except OSError:
             pass  # Who asked is dead.
 
+    def _one_more_socket(self):
+        return 0 if sockets_in_use() < self._most_sockets else errno.ENFILE
+
     def _one_more_lock(self):
-        if self._locks >= MOST_LOCKS:
-            self._locks = _count_locks()
-        if self._locks >= MOST_LOCKS:
+        if self._locks >= self._most_locks:
+            self._locks = _count_locks(self._most_locks)
+        if self._locks >= self._most_locks:
             return errno.ENOLCK
         self._locks += 1
         return 0
@@ -113,17 +113,13 @@ def _receive(descriptor, question):
     return QUESTION.unpack(question)
 
 
-def _one_more_socket():
-    return 0 if sockets_in_use() < MOST_SOCKETS else errno.ENFILE
-
-
 def sockets_in_use():
     """Of all kinds, in the container's network: `sockets: used 12`."""
     return int(_read("/proc/self/net/sockstat").split(b"\n", 1)[0].split()[-1])
 
 
-def _count_locks():
-    """Those of all processes but this one. A process that hides its own counts as one too many."""
+def _count_locks(most):
+    """Those of all processes but this one, up to so many. A process that hides its own counts as one too many."""
     count = 0
     for pid in os.listdir("/proc"):
         if not pid.isdigit() or pid == "1":
@@ -134,12 +130,12 @@ def _count_locks():
                     count += _read(f"/proc/{pid}/fdinfo/{number}").count(b"lock:")
                 except FileNotFoundError:
                     pass
-                if count >= MOST_LOCKS:
+                if count >= most:
                     return count
         except (FileNotFoundError, ProcessLookupError):
             pass
         except OSError:
-            return MOST_LOCKS
+            return most
     return count
 
 

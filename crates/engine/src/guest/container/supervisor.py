@@ -296,7 +296,7 @@ def main():
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
-        asked = questions.Questions(rights.refuse_more_calls(HOME))
+        asked = questions.Questions(rights.refuse_more_calls(HOME), settings["most_sockets"], settings["most_locks"])
         supervisor = Supervisor(host, harness, (module, spare), settings, asked)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:

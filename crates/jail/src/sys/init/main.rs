@@ -19,6 +19,7 @@
 #![no_std]
 #![no_main]
 
+mod bounds;
 mod questions;
 
 use core::arch::{asm, global_asm};

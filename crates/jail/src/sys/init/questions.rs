@@ -12,12 +12,8 @@
 
 use core::mem::MaybeUninit;
 
+use super::bounds::{MOST_LOCKS, MOST_SOCKETS};
 use super::{LOCKS, call, number, tell};
-
-/// Sockets of all kinds in the cell's network, those that nobody has a descriptor of included.
-const MOST_SOCKETS: u32 = 256;
-/// Locks on parts of files; 192 bytes each.
-const MOST_LOCKS: u32 = 4096;
 
 const ENFILE: i32 = 23;
 const ENOLCK: i32 = 37;

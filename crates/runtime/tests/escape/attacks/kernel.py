@@ -300,14 +300,14 @@ emit_result([syscall("process_mrelease", own, 0), syscall("process_madvise", own
 # attack: attributes_of_a_process
 # Everything that prctl can do and programs do not need, today's and tomorrow's.
 # expect: []
-fine = {1, 2, 3, 4, 7, 15, 16, 21, 23, 24, 27, 29, 30, 36, 37, 38, 39, 40, 41, 42, 47, 51, 52, 0x53564D41}
+fine = {1, 2, 3, 4, 7, 15, 16, 21, 23, 24, 27, 29, 30, 36, 37, 38, 39, 40, 41, 42, 47, 51, 52}
 numbers = [*range(0, 100), 0x53564D41, 0x59616D61, 0x41555856]
 emit_result([number for number in numbers if number not in fine and syscall("prctl", number, 0, 0, 0, 0) != "EINVAL"])
 
 # attack: commands_for_descriptors
 # Leases, notices and whatever fcntl learns next.
 # expect: []
-fine = {*range(0, 12), 15, 16, 36, 37, 38, 1025, 1027, 1030, 1031, 1032, 1033, 1034}
+fine = {*range(0, 12), 15, 16, 1025, 1027, 1030, 1031, 1032, 1033, 1034}
 fine -= {12, 13, 14}
 file = os.open("/workspace/file", os.O_CREAT | os.O_RDWR)
 emit_result([number for number in (*range(12, 64), *range(1024, 1064)) if number not in fine and syscall("fcntl", file, number, 0) != "EINVAL"])
