@@ -88,12 +88,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) execution_id: Option<String>,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 }
 
 /// `belljar shell`.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 }
@@ -145,6 +149,15 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What makes the sandbox.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sandbox")]
+pub(crate) struct EngineArgs {
+    /// How to make it: `native` from Linux namespaces, `docker` from containers
+    #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    pub(crate) name: EngineName,
+}
+
 /// What the sandbox should be; each option overrides the sandbox file.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Sandbox")]
@@ -152,9 +165,6 @@ pub(crate) struct SandboxArgs {
     /// Read the sandbox from this TOML file
     #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
     pub(crate) sandbox: Option<PathBuf>,
-    /// How to make it: `native` from Linux namespaces, `docker` from containers
-    #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
-    pub(crate) engine: EngineName,
     /// End the script after this many seconds; fractions count
     #[arg(long, value_name = "SECS", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,

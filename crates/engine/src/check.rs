@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use belljar_core::config::{Protection, SandboxConfig};
 
-use crate::EngineError;
-use crate::engine::{self, Blueprint, State};
+use crate::engine::Blueprint;
+use crate::{Capabilities, EngineError, State};
 
 /// Refuses a config that insists on what is not in force.
 pub(crate) fn required(
     engine: &'static str,
     config: &SandboxConfig,
-    protections: &[engine::Protection],
+    here: &Capabilities,
 ) -> Result<(), EngineError> {
     for required in config.require.iter().flat_map(Protection::layers) {
         let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
-        let found = protections.iter().find(|protection| protection.name == required.name());
+        let found = here.protection(required.name());
         let state = found.map_or(&unknown, |protection| &protection.state);
         if !state.is_active() {
             return Err(unenforceable(engine, format!("require = [\"{}\"]", required.name()), state));

@@ -16,27 +16,45 @@
 //!
 //! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
 
-#![cfg(target_os = "linux")]
-
+#[cfg(any(feature = "native", feature = "docker"))]
 mod blocking;
+#[cfg(feature = "native")]
 pub mod builder;
+mod capabilities;
 mod check;
+#[cfg(feature = "docker")]
 pub mod docker;
 mod engine;
 mod error;
+/// The proxy that engines put in front of cells which may talk to somebody.
+#[cfg(any(feature = "native", feature = "docker"))]
+pub mod egress {
+    pub use belljar_proxy::{
+        CellEgress, Egress, EgressError, EgressOptions, Resolve, ResolveError, Resolving, Roots,
+    };
+}
+#[cfg(any(feature = "native", feature = "docker"))]
 mod grants;
 pub mod guest;
+#[cfg(feature = "native")]
 pub mod host;
-mod lingering;
+mod into_engine;
+#[cfg(feature = "native")]
 pub mod native;
 pub mod pool;
+mod progress;
+#[cfg(feature = "native")]
 pub mod python;
-mod reaper;
+#[cfg(feature = "native")]
 mod trust;
 
+pub use capabilities::{Capabilities, Protection, State};
 pub use engine::{
-    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Leftovers, Need,
-    Output, Protection, State, Template, TemplateReport, ToolSource,
+    Autopsy, Blueprint, BoxFuture, Burst, Cell, CellUsage, End, Engine, Leftovers, Need, Output, Template,
+    TemplateReport, ToolSource,
 };
-pub use error::{EngineError, Fault};
+pub use error::{EngineError, EngineFailure, Fault};
+pub use into_engine::IntoEngine;
+pub use progress::Progress;
+#[cfg(feature = "native")]
 pub use trust::Distrust;

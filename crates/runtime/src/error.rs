@@ -39,9 +39,11 @@ pub enum RuntimeError {
         /// How long it must be.
         least: usize,
     },
-    /// There is no place to keep things.
-    #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set")]
-    NoCacheDirectory,
+    /// No engine was given, and this build has no default one.
+    #[error(
+        "no engine: give one with Runtime::builder().engine(…), or build belljar with the feature `native`"
+    )]
+    NoEngine,
 }
 
 impl RuntimeError {
@@ -55,7 +57,7 @@ impl RuntimeError {
             | Self::Timeout { .. }
             | Self::SessionOver { .. }
             | Self::ShortSecret { .. }
-            | Self::NoCacheDirectory => Fault::Caller,
+            | Self::NoEngine => Fault::Caller,
         }
     }
 }

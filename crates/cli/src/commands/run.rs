@@ -26,7 +26,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         _ => Output::Human,
     };
     let printer = Printer::new(output);
-    let settings = Settings::resolve(&options.sandbox)?;
+    let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let request = request(&options, &printer)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;

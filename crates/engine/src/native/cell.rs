@@ -16,12 +16,12 @@ use tokio::io::unix::AsyncFd;
 
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
+use super::reaper::{self, Remains};
 use super::template::NativeTemplate;
 use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, SOCKETS_WERE_MADE, refusal};
 use crate::engine::{Autopsy, BoxFuture, Burst, Cell, CellUsage, End, Leftovers, Output};
-use crate::reaper::{self, Remains};
 
 /// One side's ends of what a cell is connected by, besides its channel.
 pub(super) struct CellEnds<E> {

@@ -11,11 +11,10 @@ use belljar_core::config::SandboxConfig;
 
 use super::{PoolOptions, Shelf};
 use crate::EngineError;
-use crate::builder::Progress;
 use crate::engine::{
-    Autopsy, Blueprint, BoxFuture, Capabilities, Cell, CellUsage, End, Engine, Need, Output, Template,
-    TemplateReport,
+    Autopsy, Blueprint, BoxFuture, Cell, CellUsage, End, Engine, Need, Output, Template, TemplateReport,
 };
+use crate::{Capabilities, Progress};
 
 /// A cell that counts its uses and can be told to come out of a reset in doubt.
 struct Reusable {
@@ -108,7 +107,7 @@ fn shelf(uses: u32, resets_well: bool) -> Arc<Shelf> {
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
     let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };
     let engine = Arc::new(NoEngine(capabilities));
-    Shelf::open(engine, Blueprint { config, tools: Vec::new() }, Arc::new(template), options)
+    Shelf::open(engine, Blueprint::new(config), Arc::new(template), options)
 }
 
 /// The cells that so many uses in a row get, each given back with or without a good word.

@@ -5,6 +5,8 @@
 
 #[path = "init/bounds.rs"]
 pub mod bounds;
+#[cfg(confine)]
 pub(crate) mod cell;
 pub(crate) mod entry;
+#[cfg(confine)]
 pub(crate) mod kernel;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use belljar_runtime::{DockerOptions, Runtime, RuntimeBuilder};
+use belljar_engine::docker::Docker;
+use belljar_engine::native::Native;
+use belljar_runtime::{Runtime, RuntimeBuilder, RuntimeError};
 
 /// `native` or `docker`.
 pub(crate) fn engine() -> &'static str {
@@ -18,39 +20,40 @@ pub(crate) fn cache() -> PathBuf {
 
 /// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
 pub(crate) fn build(builder: RuntimeBuilder) -> Option<Runtime> {
-    build_with(builder, DockerOptions::default())
+    build_with(builder, Native::new(), Docker::new())
 }
 
-/// The same with more to say to a daemon.
-pub(crate) fn build_with(builder: RuntimeBuilder, options: DockerOptions) -> Option<Runtime> {
+/// The same with more to say to the engine that is under test.
+pub(crate) fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker) -> Option<Runtime> {
     match engine() {
         "native" => {
-            let runtime = builder.cache_dir(cache()).build().expect("the machine can be looked at");
+            let runtime =
+                open(builder.engine(native.cache_dir(cache()))).expect("the machine can be looked at");
             let obstacles = &runtime.capabilities().obstacles;
             if obstacles.is_empty() {
                 return Some(runtime);
             }
             skip("native", &format!("no {obstacles:?}; see belljar doctor"))
         }
-        "docker" => connect_or_skip(builder, options),
+        "docker" => connect_or_skip(builder, docker),
         other => panic!("BELLJAR_TEST_ENGINE={other}: must be native or docker"),
     }
 }
 
 /// A runtime on a daemon, or `None` with the reason printed where none answers.
-pub(crate) fn connect_or_skip(builder: RuntimeBuilder, options: DockerOptions) -> Option<Runtime> {
-    match connect(builder, options) {
+pub(crate) fn connect_or_skip(builder: RuntimeBuilder, docker: Docker) -> Option<Runtime> {
+    match open(builder.engine(docker)) {
         Ok(runtime) => Some(runtime),
-        Err(reason) => skip("docker", &reason),
+        Err(error) => skip("docker", &error.to_string()),
     }
 }
 
 /// On a tokio runtime of its own, which lives as long as this process: tests ask from within theirs, and containers are removed after those end.
-fn connect(builder: RuntimeBuilder, options: DockerOptions) -> Result<Runtime, String> {
+fn open(builder: RuntimeBuilder) -> Result<Runtime, RuntimeError> {
     static BESIDE: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     let beside = BESIDE.get_or_init(|| tokio::runtime::Runtime::new().expect("a runtime can be made"));
-    let connecting = std::thread::spawn(|| beside.block_on(builder.build_on_docker(options)));
-    connecting.join().expect("connecting does not panic").map_err(|error| error.to_string())
+    let opening = std::thread::spawn(|| beside.block_on(builder.build()));
+    opening.join().expect("opening an engine does not panic")
 }
 
 fn skip(engine: &str, reason: &str) -> Option<Runtime> {

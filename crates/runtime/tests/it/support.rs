@@ -37,7 +37,7 @@ pub(crate) async fn sandbox_with_tools(runtime: &Runtime, tools: &[(&str, &str)]
         .map(|(name, source)| ToolSource { file_name: (*name).into(), source: (*source).into() })
         .collect();
     runtime
-        .prepare(Blueprint { config: config(), tools }, &mut |_| {})
+        .prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {})
         .await
         .expect("the sandbox can be made ready")
 }

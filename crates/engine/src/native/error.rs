@@ -1,0 +1,65 @@
+//! What only the native engine can fail at.
+
+use belljar_jail::LaunchError;
+use belljar_jail::cgroup::CgroupError;
+use belljar_proxy::EgressError;
+
+use super::NAME;
+use crate::builder::LayerError;
+use crate::python::PythonError;
+use crate::{EngineError, Fault};
+
+/// A failure of the native engine. [`EngineError::downcast_ref`] finds it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NativeError {
+    /// There is no place to keep things.
+    #[error(
+        "no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set. Set one, or name a directory (Native::cache_dir)"
+    )]
+    NoCacheDirectory,
+    /// No interpreter fits.
+    #[error(transparent)]
+    Python(#[from] PythonError),
+    /// The dependencies could not be installed.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// The jail did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A step of the jail's set-up was refused by the kernel.
+    #[error("the jail could not be built: {step}: {error}. {remedy}")]
+    Jail {
+        /// The step.
+        step: String,
+        /// The kernel's answer.
+        error: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A control group could not be made.
+    #[error(transparent)]
+    Cgroup(#[from] CgroupError),
+    /// The proxy could not be made ready, or its listener opened.
+    #[error("the egress proxy cannot serve")]
+    Egress(#[from] EgressError),
+}
+
+impl NativeError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::NoCacheDirectory => Fault::Caller,
+            Self::Python(error) => error.fault(),
+            Self::Layer(error) => error.fault(),
+            Self::Egress(error) if error.is_the_callers() => Fault::Caller,
+            Self::Launch(_) | Self::Jail { .. } | Self::Cgroup(_) | Self::Egress(_) => Fault::Backend,
+        }
+    }
+}
+
+impl From<NativeError> for EngineError {
+    fn from(error: NativeError) -> Self {
+        Self::of_engine(NAME, error.fault(), error)
+    }
+}
