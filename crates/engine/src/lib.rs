@@ -20,6 +20,7 @@
 
 mod blocking;
 pub mod builder;
+mod cell;
 mod check;
 pub mod docker;
 mod engine;
@@ -32,11 +33,14 @@ pub mod native;
 pub mod pool;
 pub mod python;
 mod reaper;
+mod supervised;
 mod trust;
 
+pub use cell::{
+    Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
+};
 pub use engine::{
-    Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, Leftovers, Need,
-    Output, Protection, State, Template, TemplateReport, ToolSource,
+    Blueprint, BoxFuture, Capabilities, Engine, Need, Protection, State, Template, TemplateReport, ToolSource,
 };
 pub use error::{EngineError, Fault};
 pub use trust::Distrust;

@@ -24,10 +24,11 @@
 
 #![cfg(target_os = "linux")]
 
+mod control;
+mod conversation;
+mod deadlines;
 mod error;
 mod executor;
-mod law;
-mod listening;
 mod mask;
 mod network;
 mod runtime;
@@ -35,8 +36,8 @@ mod sandbox;
 mod session;
 mod sink;
 mod stream;
-mod text;
 mod transcript;
+mod utf8;
 mod warnings;
 
 pub use belljar_core::config::{
@@ -54,6 +55,7 @@ pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,
 };
+pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use runtime::{Runtime, RuntimeBuilder};

@@ -22,7 +22,8 @@ use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
-use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
+use crate::cell::Cell;
+use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
 use crate::lingering::Lingering;
 
