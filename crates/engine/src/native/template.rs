@@ -86,7 +86,7 @@ impl NativeTemplate {
             network: network.number(),
             fresh_network: network.must_be_fresh(),
             hurry: need == Need::Now,
-            way_out: self.egress.as_ref().map(|_| guest::PROXY_PORT),
+            egress_port: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
         let spawned = self.connect(order, &cgroup).await;
         let (ends, mut newborn) = match spawned {
