@@ -28,10 +28,11 @@ check: fmt lint deny test ## what must pass before a change lands
 fmt: ## is it formatted
 	$(CARGO) fmt --all --check
 
-lint: ## clippy, warnings denied
+lint: ## clippy with warnings denied, and the width of comments
+	@scripts/comment-width
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-deny: ## licences, advisories and duplicates of dependencies
+deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \
 	else echo "cargo-deny: skipped (not installed; cargo install cargo-deny)"; fi
 

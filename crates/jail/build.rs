@@ -1,7 +1,8 @@
-//! Builds the two small programs that the crate carries as bytes: the cell library (`src/sys/cell`) and the cells' PID 1 (`src/sys/init`).
+//! Builds the two small programs that the crate carries as bytes: the cell library (`src/sys/cell`)
+//! and the cells' PID 1 (`src/sys/init`).
 //!
-//! Each is one `rustc` call without dependencies, because a library cannot have another crate's artifact as a dependency
-//! and embedders should not have to install anything.
+//! Each one is a single `rustc` call without dependencies. A library crate cannot depend on another
+//! crate's artifact, and embedders should not have to install anything.
 
 use std::env;
 use std::path::PathBuf;

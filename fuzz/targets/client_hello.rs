@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| belljar_proxy::entries::client_hello(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| belljar_proxy::fuzz_entries::client_hello(input));

@@ -21,6 +21,7 @@ mod blocking;
 #[cfg(feature = "native")]
 pub mod builder;
 mod capabilities;
+mod cell;
 mod check;
 #[cfg(feature = "docker")]
 pub mod docker;
@@ -45,14 +46,16 @@ pub mod pool;
 mod progress;
 #[cfg(feature = "native")]
 pub mod python;
+#[cfg(feature = "docker")]
+mod supervised;
 #[cfg(feature = "native")]
 mod trust;
 
 pub use capabilities::{Capabilities, Protection, State};
-pub use engine::{
-    Autopsy, Blueprint, BoxFuture, Burst, Cell, CellUsage, End, Engine, Leftovers, Need, Output, Template,
-    TemplateReport, ToolSource,
+pub use cell::{
+    Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
 };
+pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource};
 pub use error::{EngineError, EngineFailure, Fault};
 pub use into_engine::IntoEngine;
 pub use progress::Progress;

@@ -17,16 +17,17 @@ use crate::helper::{ASK_JAIL, ASK_PROBE, ProbeAnswer};
 use crate::spec::JailSpec;
 use crate::sys::entry::{HELPER_NAME, is_linked};
 
-/// A jail that could not be started. What goes wrong *inside* the helper comes as a message on the control socket.
+/// A jail that could not be started. Failures *inside* the helper come as messages on the control
+/// socket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// The helper did not start.
     #[error("cannot start the jail helper {path}")]
     Helper {
-        /// What was run.
+        /// The program that was run.
         path: PathBuf,
-        /// Why it did not.
+        /// Why it did not start.
         #[source]
         source: io::Error,
     },
@@ -38,22 +39,24 @@ pub enum LaunchError {
     NoAnswer(#[source] io::Error),
 }
 
-/// A jail being built. Dropping the control socket ends it, whatever state it is in.
+/// A jail that is being built. Dropping the control socket ends it, in any state.
 #[derive(Debug)]
 pub struct Launched {
-    /// Messages to and from the helper, then to and from the program in the jail, which finds it at descriptor 0.
+    /// Messages to and from the helper, and later the program in the jail. That program finds the
+    /// socket at descriptor 0.
     pub control: OwnedFd,
-    /// The helper: lives as long as the jail.
+    /// The helper. It lives as long as the jail.
     pub helper: Child,
 }
 
-/// The program that becomes the helper: this very one, under another name.
+/// The program that becomes the helper: this same program, under another name.
 fn helper_program() -> PathBuf {
     assert!(is_linked(), "the helper's entry point is part of this program");
     PathBuf::from("/proc/self/exe")
 }
 
-/// Starts a jail. `passed_on` are found by its program from descriptor 3 on; its standard error is a pipe of the helper's.
+/// Starts a jail. Its program finds `passed_on` at descriptor 3 and up. The standard error of jail
+/// and helper is a pipe.
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
     let spec = serde_json::to_vec(spec).expect("a spec is plain data");
     let file = sealed_file("belljar-spec", &spec).map_err(LaunchError::Handover)?;
@@ -92,8 +95,8 @@ fn start(stderr: Stdio) -> Result<Launched, LaunchError> {
     Ok(Launched { control: ours, helper })
 }
 
-/// A file in memory with these contents, for a process that cannot open ours. Nobody can change it any more: every cell of a template
-/// has the same one mapped.
+/// Makes an in-memory file with these contents, for a process that cannot open ours. It is sealed,
+/// because every cell of a template maps the same one.
 pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = std::fs::File::from(fd);
@@ -103,7 +106,8 @@ pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// The same for a program. Nobody may read it, so that the kernel lets nobody look into the process it becomes.
+/// Makes such a file for a program. Nobody may read it, so the kernel lets nobody look into the
+/// process that runs it.
 pub fn program_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     let fd = sealed_file(name, contents)?;
     rustix::fs::fchmod(&fd, rustix::fs::Mode::from_raw_mode(0o111))?;

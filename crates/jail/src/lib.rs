@@ -1,20 +1,21 @@
 //! Confines one Linux process.
 //!
-//! A [`JailSpec`] says what the process shall see; [`launch`] starts a helper, which builds the outer jail and becomes the
-//! program. For the native engine that program is a Python zygote, and the [`CellPlan`] it is handed says what
-//! must be done to every cell it clones from itself. [`cgroup`] bounds what a cell may use, [`probe`] tells
-//! what this machine allows.
+//! A [`JailSpec`] says what the process sees. [`launch`] starts a helper, which builds the outer
+//! jail and runs the program in it. For the native engine that program is a Python zygote. The
+//! zygote gets a [`CellPlan`], which says what to do to every cell it clones from itself.
+//! [`cgroup`] limits what a cell may use. [`probe`] finds out what this machine allows.
 //!
 //! ```text
 //!  host process ── launch ──► helper ──► PID 1 = zygote ── cell library ──► cells
 //!   (any threads)             (helper/, single-threaded)      (sys/cell/)
 //! ```
 //!
-//! The crate is synchronous, knows nothing of tokio, and holds all of the workspace's unsafe code in one module, `sys`.
-//! It needs no executable of its own: a program that links it can be run again as the helper.
+//! The crate is synchronous and does not know tokio. All unsafe code of the workspace is in one
+//! module, `sys`. The crate needs no executable of its own: a program that links it can run itself
+//! again as the helper.
 //!
-//! Without the feature `confine`, or elsewhere than on Linux, only what describes is left: filters of system calls, bounds,
-//! identities of files. The docker engine needs no more.
+//! Without the feature `confine`, or elsewhere than on Linux, only what describes is left: filters of
+//! system calls, bounds, identities of files. The docker engine needs no more.
 
 #[cfg(confine)]
 pub mod cgroup;
@@ -40,7 +41,7 @@ pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send}
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 #[cfg(confine)]
 pub use proc::stand_ins;
-pub use seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
+pub use seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 pub use shortage::shortage;
 pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
 pub use sys::bounds;
@@ -48,8 +49,8 @@ pub use sys::bounds;
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
 
-/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of this program, where it would be its end. Programs that are
-/// started from it, and cells, have the signal's default.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error. By default a signal
+/// would end this program. Programs started from it, and cells, still get the default.
 #[cfg(confine)]
 pub fn survive_file_size_limit() {
     sys::kernel::survive_file_size_limit();

@@ -1,44 +1,44 @@
-//! From limits to the plan that every cell of a template is made by.
+//! Turns limits into the plan that every cell of a template follows.
 
 use crate::proc;
-use crate::seccomp::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
+use crate::seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
 /// The shared object that the zygote loads as the Python module `belljar_cell`.
 pub const CELL_LIBRARY: &[u8] = cell::LIBRARY;
 
-/// The program that PID 1 of every cell becomes, which the zygote is handed open.
+/// The program that PID 1 of every cell becomes. The zygote gets it as an open file.
 pub const CELL_INIT: &[u8] = cell::INIT;
 
-/// What a cell may have, as far as the cell itself sets it. Cgroups are the host's side.
+/// The limits that a cell sets on itself. The host sets the limits of cgroups.
 #[derive(Debug, Clone)]
 pub struct CellLimits {
     /// Size of `/workspace`.
     pub scratch_bytes: u64,
-    /// Size of `/tmp` and of `/dev/shm`, each.
+    /// Size of `/tmp`, and of `/dev/shm`.
     pub temporary_bytes: u64,
-    /// Files and directories each of them may hold.
+    /// Files and directories that each of them may hold.
     pub inodes: u64,
     /// Open descriptors per process.
     pub open_files: u64,
-    /// Processes and threads, where no cgroup counts them.
+    /// Processes and threads, if no cgroup counts them.
     pub processes: Option<u64>,
-    /// Bytes of memory, where no cgroup counts them: each process is then bounded by itself.
+    /// Bytes of memory, if no cgroup counts them. The limit then applies to each process alone.
     pub memory_per_process: Option<u64>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
-    /// The Landlock version to use, 0 for none.
+    /// The Landlock version to use, or 0 for none.
     pub landlock: u32,
 }
 
 /// The id a guest has inside its cell.
 const GUEST_ID: u32 = 1000;
 
-/// Addresses for what is mapped and is no memory of the process's own: the code of libraries.
+/// Address space for mappings that are not the process's own memory: the code of libraries.
 const LIBRARIES: u64 = 256 << 20;
 
-/// Where nobody counts what sockets hold, each holds little.
+/// Where nobody counts what sockets hold, each may hold only this much.
 const SMALL_SOCKET_BUFFER: u64 = 128 << 10;
 
 /// Plans the cells of a template.
@@ -55,11 +55,15 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     };
     let mut rlimits = vec![PlannedLimit { resource: kernel::RLIMIT_NOFILE, value: limits.open_files }];
     rlimits.extend(limits.processes.map(|value| PlannedLimit { resource: kernel::RLIMIT_NPROC, value }));
-    // A file in memory is memory too.
+    // An in-memory file is memory too.
     let largest_file = limits.memory_per_process.map(|bytes| bytes.max(limits.scratch_bytes));
     rlimits.extend(largest_file.map(|value| PlannedLimit { resource: kernel::RLIMIT_FSIZE, value }));
-    let counted = if limits.memory_per_process.is_some() { Counted::Nothing } else { Counted::Everything };
-    let filter = |supervision| cell_filter(CellFilter { supervision, counted });
+    let memory = if limits.memory_per_process.is_some() {
+        MemoryAccounting::PerProcess
+    } else {
+        MemoryAccounting::PerCell
+    };
+    let filter = |supervision| cell_filter(CellFilter { supervision, memory });
     let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
     writable.extend(limits.writable.iter().cloned());
     CellPlan {

@@ -1,42 +1,42 @@
-//! What this machine lets us enforce, tried for real.
+//! Finds out what this machine lets us enforce, by trying it.
 
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
 use crate::cgroup::{Cgroups, Controller};
-use crate::helper::Probed;
+use crate::helper::TrialResult;
 use crate::launch::{LaunchError, ask_probe};
 use crate::shortage;
 use crate::spec::Identity;
 
-/// One protection as it stands on this machine.
+/// One protection, and its state on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protection {
     /// Its name, as configs write it in `require`.
     pub name: &'static str,
     /// What it does for the user, in a few words.
     pub purpose: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
 }
 
-/// How a protection stands.
+/// The state of a protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// In force.
+    /// It is in force.
     Active {
         /// A detail worth knowing.
         detail: String,
     },
-    /// Replaced by something weaker.
+    /// Something weaker replaces it.
     Degraded {
         /// Why.
         reason: String,
         /// What to do about it.
         remedy: String,
     },
-    /// Not there.
+    /// It is not available.
     Missing {
         /// Why.
         reason: String,
@@ -46,28 +46,28 @@ pub enum State {
 }
 
 impl State {
-    /// Whether it is in force.
+    /// Whether the protection is in force.
     pub fn is_active(&self) -> bool {
         matches!(self, Self::Active { .. })
     }
 }
 
-/// Everything found out about this machine.
+/// The result of a survey of this machine.
 #[derive(Debug, Clone)]
 pub struct Survey {
-    /// Every protection, those a cell cannot do without first.
+    /// Every protection. Those that a cell cannot do without come first.
     pub protections: Vec<Protection>,
-    /// The Landlock version, 0 for none.
+    /// The Landlock version, or 0 if there is none.
     pub landlock: u32,
 }
 
 impl Survey {
-    /// A protection by its name.
+    /// Finds a protection by name.
     pub fn protection(&self, name: &str) -> Option<&Protection> {
         self.protections.iter().find(|protection| protection.name == name)
     }
 
-    /// The protections without which no cell can be made, and which are not there.
+    /// The protections that a cell needs and that are not in force.
     pub fn obstacles(&self) -> impl Iterator<Item = &Protection> {
         self.protections
             .iter()
@@ -75,7 +75,7 @@ impl Survey {
     }
 }
 
-/// The floor: below it nothing runs.
+/// Without these no cell runs.
 const INDISPENSABLE: [&str; 10] = [
     "user_namespace",
     "mount_namespace",
@@ -89,7 +89,7 @@ const INDISPENSABLE: [&str; 10] = [
     "seccomp",
 ];
 
-/// Tries everything. Takes a few milliseconds.
+/// Tries every protection. This takes a few milliseconds.
 pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     let answer = ask_probe()?;
     let mut protections: Vec<Protection> = answer.trials.iter().filter_map(of_trial).collect();
@@ -107,9 +107,9 @@ pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     Ok(Survey { protections, landlock: answer.landlock })
 }
 
-/// Whether this process can give each of its guests an id of its own, from [`Identity::NOBODYS`].
+/// Whether this process can give each guest an id of its own, from [`Identity::NOBODYS`].
 ///
-/// Being root is not enough: in a container "root" may hold one id, or lack the capabilities.
+/// Being root is not enough. In a container, "root" may hold a single id, or lack the capabilities.
 pub fn has_ids_for_guests() -> bool {
     let Range { start, end } = Identity::NOBODYS;
     let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
@@ -117,7 +117,7 @@ pub fn has_ids_for_guests() -> bool {
     has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map"))
 }
 
-/// Whether a map as in `/proc/self/uid_map` (inside, outside, count) knows every id of the range.
+/// Whether an id map as in `/proc/self/uid_map` (inside, outside, count) has every id of the range.
 fn has_range(map: &str, first: u32, count: u32) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -126,7 +126,8 @@ fn has_range(map: &str, first: u32, count: u32) -> bool {
     })
 }
 
-/// Whether a `/proc/self/status` shows what building a jail without a user namespace takes.
+/// Whether a `/proc/self/status` shows the capabilities needed to build a jail without a user
+/// namespace.
 fn has_capabilities(status: &str) -> bool {
     const SETGID: u64 = 1 << 6;
     const SETUID: u64 = 1 << 7;
@@ -137,7 +138,7 @@ fn has_capabilities(status: &str) -> bool {
     effective.is_some_and(|effective| effective & NEEDED == NEEDED)
 }
 
-fn of_trial(trial: &Probed) -> Option<Protection> {
+fn of_trial(trial: &TrialResult) -> Option<Protection> {
     let (name, purpose) = match trial.name.as_str() {
         "user_namespace" => ("user_namespace", "guests have no rights outside their cell"),
         "mount_namespace" => ("mount_namespace", "a cell has its own file system view"),
@@ -160,16 +161,16 @@ fn of_trial(trial: &Probed) -> Option<Protection> {
     Some(Protection { name, purpose, state })
 }
 
-/// What is known about this machine that explains refusals.
+/// Facts about this machine that explain a refusal.
 #[derive(Debug, Clone, Copy, Default)]
 struct Circumstances {
-    /// Ubuntu 23.10 and later: AppArmor lets only programs with a profile have user namespaces.
+    /// Ubuntu 23.10 and later: AppArmor gives user namespaces only to programs with a profile.
     apparmor_restricts: bool,
-    /// Debian's and others' switch.
+    /// The switch of Debian and others.
     clone_is_off: bool,
     /// The kernel's own limit is zero.
     none_allowed: bool,
-    /// Docker, Podman, Kubernetes and their like.
+    /// Docker, Podman, Kubernetes or similar.
     in_container: bool,
 }
 
@@ -186,7 +187,7 @@ impl Circumstances {
         }
     }
 
-    /// The usual cause of a refusal, and what ends it.
+    /// The usual cause of a refusal, and how to fix it.
     fn remedy(self, errno: Option<i32>) -> String {
         const EPERM: i32 = 1;
         if let Some(remedy) = errno.and_then(shortage) {
@@ -216,7 +217,7 @@ impl Circumstances {
         text.into()
     }
 
-    /// What gives limits on whole process trees.
+    /// How to get limits on whole process trees.
     fn cgroup_remedy(self) -> String {
         let text = if self.in_container {
             "in a container, mount the control groups writable (Docker, Podman: --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw, \
@@ -297,7 +298,7 @@ mod tests {
     #[test]
     fn a_root_without_capabilities_is_none() {
         assert!(has_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n"));
-        // What a container engine leaves its root by default.
+        // The capabilities a container engine leaves its root by default.
         assert!(!has_capabilities("CapEff:\t00000000a80425fb\n"));
     }
 }

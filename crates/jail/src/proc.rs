@@ -1,10 +1,14 @@
-//! What of `/proc` a cell sees.
+//! Decides what a cell sees in `/proc`.
 //!
-//! Every cell has a `/proc` of its own, but only processes and the network in it are the cell's: the rest is about the
-//! whole machine. What is known to be the same for everybody, or of no use to anybody, is shown. Four places that
-//! programs cannot do without have a stand-in. Everything else is covered, and so is whatever a later kernel adds.
+//! Every cell has its own `/proc`, but only the processes and the network in it are the cell's. The
+//! rest describes the whole machine.
 //!
-//! Stand-ins and covers are laid out in the zygote's root, once; a cell mounts them over its own `/proc`.
+//! - Files that are known to be the same for everybody, or of no use to an attacker, are shown.
+//! - Four places that programs cannot do without have a stand-in.
+//! - Everything else is covered, including whatever a later kernel adds.
+//!
+//! Stand-ins and covers are built once, in the zygote's root. A cell mounts them over its own
+//! `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,11 +21,12 @@ use crate::sys::kernel;
 /// Where stand-ins and covers are in the guest's root.
 const STAND_INS: &str = "/run/belljar/proc";
 
-/// A cover for a directory; one for a file is the null device.
+/// The cover for a directory. The cover for a file is the null device.
 const EMPTY: &str = "/run/belljar/proc/empty";
 
-/// Shown as the kernel has it: links to a process's own, what the kernel is and was built with, what the machine is
-/// made of, its memory, its load, and System V objects, which a cell has a namespace of its own for.
+/// Shown as the kernel has it: links into the process's own directory, the kernel and its build,
+/// the machine's hardware, memory and load, and System V objects, for which a cell has its own
+/// namespace.
 const SHOWN: [&str; 31] = [
     "acpi",
     "bus",
@@ -56,7 +61,7 @@ const SHOWN: [&str; 31] = [
     "version",
 ];
 
-/// Settings that programs read, and that a stand-in for `/proc/sys` shows as they are on this machine.
+/// Settings that programs read. The stand-in for `/proc/sys` shows this machine's values.
 const SETTINGS: [&str; 20] = [
     "fs/file-max",
     "fs/nr_open",
@@ -80,14 +85,14 @@ const SETTINGS: [&str; 20] = [
     "vm/overcommit_memory",
 ];
 
-/// The same for what every new network namespace begins with.
+/// Settings with the values every new network namespace starts with.
 const NETWORK_SETTINGS: [(&str, &str); 2] =
     [("net/core/somaxconn", "4096\n"), ("net/ipv4/ip_local_port_range", "32768\t60999\n")];
 
-/// A fresh random number at every read, so this one must be the kernel's own.
+/// A fresh random number at every read, so this one must be the kernel's own file.
 const RANDOM_UUID: &str = "kernel/random/uuid";
 
-/// What is to be in the guest's root for [`mounts`] to have something to mount.
+/// The entries of the guest's root that [`mounts`] mounts.
 pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let file =
@@ -95,7 +100,7 @@ pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     let mut entries = vec![
         RootEntry::Directory { path: EMPTY.into() },
         file("stat", stat(&read("/proc/stat").unwrap_or_default())),
-        // How much was swapped in and out since boot, which is all that is asked for here.
+        // How much was swapped in and out since boot. Programs ask for nothing else here.
         file("vmstat", "pswpin 0\npswpout 0\n".to_owned()),
         file("sys/kernel/hostname", format!("{hostname}\n")),
     ];
@@ -133,8 +138,8 @@ fn cover(with: &str, path: PathBuf) -> PlannedMount {
     }
 }
 
-/// Everything in this kernel's `/proc` that everybody may read and that is neither shown nor stood in for, and whether
-/// it is a directory.
+/// Everything in this kernel's `/proc` that anybody may read and that is neither shown nor has a
+/// stand-in. Also says whether it is a directory.
 fn covered() -> Vec<(PathBuf, bool)> {
     const STOOD_IN_FOR: [&str; 3] = ["stat", "sys", "vmstat"];
     const READABLE: u32 = 0o004;
@@ -157,7 +162,8 @@ fn covered() -> Vec<(PathBuf, bool)> {
     covered
 }
 
-/// A `/proc/stat` with this machine's processors and the time of its start, in which nothing has happened since.
+/// A `/proc/stat` with this machine's processors and boot time, in which nothing has happened
+/// since.
 fn stat(of_the_machine: &str) -> String {
     const NEVER: &str = " 0 0 0 0 0 0 0 0 0 0\n";
     let mut text = format!("cpu {NEVER}");

@@ -1,6 +1,6 @@
-//! What to do where a limit of the machine or of this user is in the way.
+//! What to do when a limit of the machine or of this user is in the way.
 
-/// What to do where the kernel refused for want of something, and not for want of rights.
+/// What to do when the kernel refused because a resource ran out, not because a right is missing.
 pub fn shortage(errno: i32) -> Option<&'static str> {
     const EAGAIN: i32 = 11;
     const ENOMEM: i32 = 12;

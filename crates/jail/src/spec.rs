@@ -1,4 +1,4 @@
-//! What a jail looks like from inside, said before anything is done.
+//! Describes a jail from the inside, before anything is built.
 
 use std::io;
 use std::ops::Range;
@@ -10,106 +10,109 @@ use serde::{Deserialize, Serialize};
 /// One confined process: its file system, its identity, its program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JailSpec {
-    /// Whose ids the process has, seen from outside.
+    /// The ids the process has, seen from outside.
     pub identity: Identity,
     /// The name of the machine, seen from inside.
     pub hostname: String,
-    /// The root file system, built in this order on an empty one. Read-only in the end.
+    /// The root file system, built in this order on an empty one. It is read-only in the end.
     pub root: Vec<RootEntry>,
-    /// The program and its arguments; the first is an absolute path inside.
+    /// The program and its arguments. The first is an absolute path inside.
     pub command: Vec<String>,
-    /// The whole environment.
+    /// The complete environment.
     pub env: Vec<(String, String)>,
 }
 
 /// How ids inside map to ids outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
-    /// Id 1000 inside is the caller's own id outside; there is no other. What an ordinary user may have.
+    /// Id 1000 inside is the caller's own id outside. There is no other id. An ordinary user can
+    /// have this.
     Single,
-    /// Ids 0 to `count` inside are `first` and up outside: a range that belongs to nobody. Needs root.
+    /// Ids 0 to `count` inside are `first` and up outside, a range that belongs to nobody. Needs
+    /// root.
     Range {
         /// The id outside that is 0 inside.
         first: u32,
-        /// How many there are.
+        /// The number of ids.
         count: u32,
     },
 }
 
 impl Identity {
-    /// Ids that belong to nobody: above what distributions, systemd and `/etc/subuid` hand out, below those that systemd has for
-    /// files of other machines.
+    /// Ids that belong to nobody. They are above what distributions, systemd and `/etc/subuid` hand
+    /// out, and below those systemd uses for files of other machines.
     pub const NOBODYS: Range<u32> = 0x7000_0000..0x7ffe_0000;
 }
 
-/// Which file of the host's a path must lead to.
+/// The host file that a path must lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expected {
-    /// Whatever is there, through links too: the path is the system's own.
+    /// Any file, links included, because the path belongs to the system.
     Anything,
-    /// The very file that was looked at before, and no link on the way. Somebody may have put something else there since. Whoever
-    /// looked keeps the file open until the jail is built, so that no other file can get its number.
+    /// The same file that was looked at before, with no link on the way, because somebody may have
+    /// replaced it since. Whoever looked keeps the file open until the jail is built, so that no
+    /// other file can get its number.
     File(FileIdentity),
 }
 
-/// By what the kernel tells a file from every other one, as long as it is there or somebody has it open.
+/// Identifies a file among all others, as long as it exists or somebody has it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileIdentity {
-    /// The device that its file system is on.
+    /// The device of its file system.
     pub device: u64,
-    /// Its number there.
+    /// Its number on that device.
     pub inode: u64,
 }
 
 impl FileIdentity {
-    /// That of an open file or place.
+    /// The identity of an open file or path.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         let found = rustix::fs::fstat(file)?;
         Ok(Self { device: found.st_dev, inode: found.st_ino })
     }
 }
 
-/// One piece of the root file system. Parents are made as needed.
+/// One piece of the root file system. Missing parents are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RootEntry {
     /// An empty directory.
     Directory {
-        /// Where.
+        /// Where it is.
         path: PathBuf,
     },
     /// A small file.
     File {
-        /// Where.
+        /// Where it is.
         path: PathBuf,
         /// Its text.
         contents: String,
     },
     /// A symbolic link.
     Symlink {
-        /// Where.
+        /// Where it is.
         path: PathBuf,
-        /// What it says.
+        /// Where it points.
         target: PathBuf,
     },
-    /// A file or directory of the host's.
+    /// A file or directory of the host.
     Bind {
         /// Where it is outside.
         source: PathBuf,
-        /// Where it shows up inside.
+        /// Where it is inside.
         target: PathBuf,
-        /// Whether it may be written to.
+        /// Whether the guest may write to it.
         writable: bool,
-        /// Which file that must be.
+        /// Which file it must be.
         expected: Expected,
     },
-    /// A device node of the host's.
+    /// A device node of the host.
     Device {
         /// Where it is, outside and inside.
         path: PathBuf,
     },
-    /// A fresh `/proc` for the jail's own processes.
+    /// A new `/proc` for the jail's own processes.
     Proc {
-        /// Where.
+        /// Where it is.
         path: PathBuf,
     },
 }

@@ -1,4 +1,5 @@
-//! What the proxy itself says over HTTP: refusals and failures, in JSON, because the reader is often a model.
+//! The proxy's own HTTP answers: refusals and failures. They are JSON, because the reader is often
+//! a model.
 
 use belljar_core::NetworkPolicy;
 use belljar_core::policy::Denial;
@@ -11,15 +12,15 @@ const MOST_ALLOWED: usize = 50;
 pub(crate) fn denial(policy: &NetworkPolicy, denial: &Denial) -> Vec<u8> {
     let list = policy.allowlist_env();
     let allowed: Vec<&str> = list.split(',').filter(|pair| !pair.is_empty()).take(MOST_ALLOWED).collect();
-    // By hand for its order: what happened comes first.
+    // Written by hand to fix the order: what happened comes first.
     let denied = json!(format!("{}:{}", denial.host, denial.port));
     let (rule, allowed) = (json!(denial.rule.to_string()), json!(allowed));
     let body = format!(r#"{{"denied":{denied},"rule":{rule},"allowed":{allowed}}}"#);
-    // Python's clients show the reason of a refused tunnel and nothing else of it, so the rule stands there too.
+    // Python's clients show only the reason line of a refused tunnel, so the rule is there too.
     message(&format!("403 Forbidden: {}", denial.rule), &body)
 }
 
-/// 502 or 504: allowed, but it did not work.
+/// 502 or 504: the host is allowed, but talking to it failed.
 pub(crate) fn failure(host: &str, port: u16, failure: &crate::upstream::Failure) -> Vec<u8> {
     let status = if failure.is_timeout() { "504 Gateway Timeout" } else { "502 Bad Gateway" };
     let body = json!({ "failed": format!("{host}:{port}"), "reason": failure.to_string() });

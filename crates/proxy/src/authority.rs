@@ -1,8 +1,8 @@
-//! `host:port` as it stands in a URL, in CONNECT and in a `Host` header.
+//! `host:port`, as in a URL, in CONNECT and in a `Host` header.
 
 use belljar_core::policy::{Host, HostError, Rule};
 
-/// Splits off the port. What the host is, and whether it is one, is for [`decide`](belljar_core::policy::decide).
+/// Splits off the port. [`decide`](belljar_core::policy::decide) judges the host.
 pub(crate) fn split(authority: &str) -> Result<(&str, Option<u16>), Rule> {
     if authority.contains('@') {
         return Err(HostError::UserInfo.into());
@@ -18,26 +18,27 @@ pub(crate) fn split(authority: &str) -> Result<(&str, Option<u16>), Rule> {
     }
 }
 
-/// What of a guest's words for a host may be on record and in an answer: a host, as it was written, or nothing.
+/// The part of a guest's text for a host that may appear in a record or an answer: the host as
+/// written, or nothing.
 ///
-/// Whatever else it wrote may be a secret, and one that was escaped or cut would not be recognised when secrets are hidden. What is
-/// a host needs neither.
-pub(crate) fn on_record(host: &str) -> &str {
+/// Any other text may be a secret. If it were escaped or cut, it would not be recognised when
+/// secrets are hidden. A valid host needs neither.
+pub(crate) fn loggable_host(host: &str) -> &str {
     if Host::parse(host).is_ok() { host } else { "" }
 }
 
-/// The same for a URL that was refused before its host was looked at: no user name, path or query, and nothing at all where an `@`
-/// leaves room for doubt.
-pub(crate) fn on_record_of_url(url: &str) -> (&str, u16) {
+/// The same for a URL that was refused before its host was looked at. There is no user name, path
+/// or query in it. An `@` leaves doubt, so then it is empty.
+pub(crate) fn loggable_host_of_url(url: &str) -> (&str, u16) {
     let Some((_, rest)) = url.split_once("://").filter(|_| !url.contains('@')) else { return ("", 0) };
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     match split(authority) {
-        Ok((host, port)) => (on_record(host), port.unwrap_or(0)),
+        Ok((host, port)) => (loggable_host(host), port.unwrap_or(0)),
         Err(_) => ("", 0),
     }
 }
 
-/// One spelling a port: no sign, no leading zero, nothing beyond 65535.
+/// A port has one spelling: no sign, no leading zero, at most 65535.
 fn parse_port(text: &str) -> Result<u16, Rule> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|_| plain).ok_or(Rule::Http("the port is not a number from 1 to 65535"))
@@ -66,7 +67,7 @@ mod tests {
             ("/hunter2", "", 0),
             ("hunter2", "", 0),
         ] {
-            assert_eq!(on_record_of_url(url), (host, port), "{url}");
+            assert_eq!(loggable_host_of_url(url), (host, port), "{url}");
         }
     }
 

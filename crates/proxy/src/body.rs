@@ -1,4 +1,5 @@
-//! A request's body on its way through: taken off the guest's stream by the strict rules of its framing, handed to hyper.
+//! Carries a request's body: reads it from the guest by the strict rules of its framing, and hands
+//! it to hyper.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,25 +14,27 @@ use crate::head::Framing;
 use crate::limits::Limits;
 use crate::wire::{Reader, Stream};
 
-/// A body that broke off; hyper then cuts the connection instead of ending the request as if it were whole.
+/// The body ended too early. hyper then cuts the connection, and does not end the request as if it
+/// were whole.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body broke off")]
-pub(crate) struct BrokenOff;
+pub(crate) struct Truncated;
 
-/// The end hyper sends from.
+/// The end that hyper sends from.
 pub(crate) struct Outgoing {
     parts: mpsc::Receiver<Bytes>,
     left: Option<u64>,
     done: bool,
 }
 
-/// The end the guest's bytes go in.
+/// The end that takes the guest's bytes.
 pub(crate) struct Incoming {
     parts: mpsc::Sender<Bytes>,
     framing: Framing,
 }
 
-/// A body in transit, at most two parts of it at a time. An empty part says that it is whole.
+/// Makes the two ends. At most two parts are between them. An empty part marks the end of a
+/// complete body.
 pub(crate) fn transit(framing: Framing) -> (Incoming, Outgoing) {
     let (sender, parts) = mpsc::channel(2);
     let left = match framing {
@@ -43,12 +46,12 @@ pub(crate) fn transit(framing: Framing) -> (Incoming, Outgoing) {
 
 impl Body for Outgoing {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = Truncated;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Truncated>>> {
         if self.done {
             return Poll::Ready(None);
         }
@@ -66,7 +69,7 @@ impl Body for Outgoing {
             }
             None => {
                 self.done = true;
-                Some(Err(BrokenOff))
+                Some(Err(Truncated))
             }
         })
     }
@@ -114,16 +117,16 @@ impl Incoming {
         Ok(())
     }
 
-    /// When hyper has no more use for the body, the answer is there already or the connection is gone; either way the
-    /// body is not the place to say so.
+    /// If hyper no longer wants the body, the answer is there already or the connection is gone.
+    /// Neither is reported here.
     async fn send(&self, part: Bytes) -> Result<(), Rule> {
         let _ = self.parts.send(part).await;
         Ok(())
     }
 }
 
-/// One to eight hexadecimal digits and a line end. Extensions are refused: nothing needs them, and readers differ on
-/// where they end.
+/// One to eight hexadecimal digits and a line end. Extensions are refused: nothing needs them, and
+/// readers differ on where they end.
 async fn read_chunk_size<S: Stream>(reader: &mut Reader<S>, limits: &Limits) -> Result<u64, Rule> {
     const BROKEN: Rule = Rule::Http("a chunk size that is not a plain hexadecimal number");
     loop {
@@ -171,7 +174,7 @@ mod tests {
     use super::*;
     use crate::wire::Wire;
 
-    /// What hyper gets of a body, what is left for the next request, and what the pump says.
+    /// What hyper gets of a body, what is left for the next request, and what the pump returns.
     async fn pumped(framing: Framing, bytes: &[u8]) -> (Option<Bytes>, Bytes, Result<(), Rule>) {
         let (mut guest, stream) = tokio::io::duplex(1 << 16);
         guest.write_all(bytes).await.unwrap();

@@ -10,22 +10,28 @@ use crate::cell::Cell;
 use crate::head::{Framing, Head};
 use crate::listener::Place;
 use crate::tunnel::Granted;
-use crate::upstream::{Undialled, dial};
+use crate::upstream::{NotConnected, dial};
 use crate::wire::Wire;
-use crate::{answer, authority, forward, inside, tunnel};
+use crate::{answer, authority, forward, tls_termination, tunnel};
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// Answers one CONNECT. The host is dialled before the guest is told yes, so that a failure can be told too.
+/// Answers one CONNECT. The host is dialled before the guest gets a yes, so that a failure can be
+/// reported too.
 pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head, place: Place) {
     let target = match locate(&cell, &head) {
         Ok(target) => target,
         Err(denial) => return wire.hang_up(&answer::denial(&cell.shared.policy, &denial)).await,
     };
     let record = cell.open(&target);
-    if let Some(authority) = cell.shared.injections.opens(&target) {
+    if let Some(authority) = cell.shared.injections.authority_for(&target) {
         if wire.writer.write_all(ESTABLISHED).await.is_ok() {
-            inside::serve(cell, wire, inside::Opened { target, authority, record }).await;
+            tls_termination::serve(
+                cell,
+                wire,
+                tls_termination::TerminatedTunnel { target, authority, record },
+            )
+            .await;
         }
         return;
     }
@@ -39,14 +45,14 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, head: Head
                 tunnel::run(cell, wire, Granted { target, host, record, place }).await;
             }
         }
-        Err(undialled) => {
-            let words = match undialled {
-                Undialled::Denied(rule) => {
+        Err(error) => {
+            let words = match error {
+                NotConnected::Denied(rule) => {
                     record.deny(rule);
                     let denial = Denial::new(&target.host.to_string(), target.port, rule);
                     answer::denial(&cell.shared.policy, &denial)
                 }
-                Undialled::Failed(failure) => {
+                NotConnected::Failed(failure) => {
                     record.fail(&failure.to_string());
                     answer::failure(&target.host.to_string(), target.port, &failure)
                 }
@@ -64,7 +70,7 @@ fn locate(cell: &Cell, head: &Head) -> Result<Target, Denial> {
         return Err(cell.denied(host, port, Rule::Http("CONNECT with a body")));
     }
     let target = cell.decide(host, port)?;
-    // Clients leave the port out of this header as often as not.
+    // Many clients leave the port out of this header.
     match head.host.as_deref().map(|said| forward::names(said, &target, target.port)) {
         Some(false) => Err(cell.denied(host, port, Rule::HostHeader)),
         _ => Ok(target),

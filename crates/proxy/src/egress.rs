@@ -1,4 +1,4 @@
-//! One policy made ready for any number of cells.
+//! One policy, ready for any number of cells.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -14,22 +14,23 @@ use crate::limits::Limits;
 use crate::listener::CellEgress;
 use crate::upstream::{Pipes, Resolve, SystemResolver};
 
-/// What a proxy needs beside its policy.
+/// What a proxy needs besides its policy.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct EgressOptions {
-    /// Where addresses come from.
+    /// Resolves names.
     pub resolver: Arc<dyn Resolve>,
     /// How much of the host a cell's traffic may take.
     pub limits: Limits,
     /// The values of the secrets that the policy injects, by name.
     pub secrets: BTreeMap<String, Secret>,
-    /// By whom hosts are believed whose TLS is opened; what the machine believes, unless given.
+    /// Root certificates the proxy trusts when it terminates TLS. `None` means those of the
+    /// machine.
     pub roots: Option<rustls::RootCertStore>,
 }
 
 impl EgressOptions {
-    /// Default limits, and that resolver.
+    /// Default limits and this resolver.
     pub fn new(resolver: impl Resolve + 'static) -> Self {
         Self {
             resolver: Arc::new(resolver),
@@ -39,19 +40,19 @@ impl EgressOptions {
         }
     }
 
-    /// Default limits, and the resolver the host is set up with.
+    /// Default limits and the resolver that the host is set up with.
     pub fn from_system() -> Result<Self, EgressError> {
         Ok(Self::new(SystemResolver::new()?))
     }
 }
 
-/// A policy and what it takes to enforce it. Cheap to clone; one per template.
+/// A policy and what is needed to enforce it. One per template, and cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all cells of a template have in common.
+/// What all cells of a template share.
 pub(crate) struct Shared {
     pub(crate) policy: NetworkPolicy,
     pub(crate) resolver: Arc<dyn Resolve>,
@@ -62,7 +63,7 @@ pub(crate) struct Shared {
 }
 
 impl Egress {
-    /// Checks the policy and makes it ready.
+    /// Checks the policy and prepares it.
     pub fn new(policy: NetworkPolicy, options: EgressOptions) -> Result<Self, EgressError> {
         policy.validate()?;
         let EgressOptions { resolver, limits, secrets, roots } = options;
@@ -71,20 +72,23 @@ impl Egress {
         Ok(Self { shared: Arc::new(Shared { policy, resolver, limits, injections, pipes, ports }) })
     }
 
-    /// The certificate, as PEM, that programs in the cells must trust; there when the policy opens TLS to a host.
+    /// The certificate, as PEM, that programs in the cells must trust. `None` unless the policy
+    /// terminates TLS to a host.
     pub fn ca_pem(&self) -> Option<String> {
         self.shared.injections.authority.as_ref().map(|authority| authority.pem())
     }
 
-    /// Serves one cell on its own listener, on the current tokio runtime, until the handle is dropped. Panics outside
-    /// of a runtime, as everything of tokio does.
+    /// Serves one cell on its own listener, on the current tokio runtime, until the handle is
+    /// dropped.
+    ///
+    /// Panics outside a tokio runtime.
     pub fn serve(&self, listener: TcpListener) -> Result<CellEgress, EgressError> {
         CellEgress::new(self.shared.clone(), listener, None)
     }
 
-    /// The same, and tells about denials as they happen: the first of each line of the result and some of the others, and never
-    /// from a lock.
-    /// What is given runs on the proxy's own task, so it must not block.
+    /// Like [`serve`](Self::serve), and also reports denials as they happen: the first of each line
+    /// of the result, and some of the others. It never calls back while it holds a lock. The
+    /// callback runs on the proxy's own task, so it must not block.
     pub fn serve_telling(
         &self,
         listener: TcpListener,

@@ -1,4 +1,4 @@
-//! What can go wrong while a proxy is set up. What a guest does wrong is a decision, not an error.
+//! Errors while a proxy is set up. What a guest does wrong is a decision, not an error.
 
 use std::io;
 
@@ -16,28 +16,28 @@ pub enum EgressError {
     /// There is no resolver.
     #[error("no resolver for names")]
     Resolver(#[from] ResolveError),
-    /// A secret that a policy injects was not given.
+    /// A secret that the policy injects was not given.
     #[error("the secret {name} that is to be injected is missing")]
     MissingSecret {
         /// Its name.
         name: String,
     },
-    /// A secret that cannot stand in a header.
+    /// A secret that cannot be the value of a header.
     #[error("the secret {name} cannot be the value of a header")]
     UnusableSecret {
         /// Its name.
         name: String,
     },
-    /// The template's own authority cannot be made.
+    /// The template's certificate authority cannot be made.
     #[error("cannot make a certificate")]
     Certificate(#[from] rcgen::Error),
     /// TLS cannot be set up.
     #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),
-    /// TLS is to be opened, but the machine trusts nobody.
+    /// TLS is to be terminated, but the machine has no root certificates.
     #[error("no root certificates on this machine to check hosts by")]
     NoRoots,
-    /// What was given as root certificates is none.
+    /// The given root certificates cannot be used.
     #[error("the root certificates cannot be used: {reason}")]
     BadRoots {
         /// What is wrong with them.
@@ -49,7 +49,7 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// Whether it is the policy, or what it was given, that has to change.
+    /// Whether the caller must change the policy, or what it was given.
     pub fn is_the_callers(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Plain HTTP: each request is a decision of its own, on whatever connection it comes.
+//! Plain HTTP. Each request is a decision of its own, on whatever connection it comes.
 
 use std::sync::Arc;
 
@@ -15,42 +15,43 @@ use crate::head::{self, Framing, Head};
 use crate::inject::Injections;
 use crate::listener::Place;
 use crate::relay::{self, Ended};
-use crate::upstream::{Authority, Failure, Protection};
+use crate::upstream::{CertificateAuthority, Failure, Protection};
 use crate::wire::{Stream, Wire};
 use crate::{answer, authority, connect};
 
-/// Whom a request is for, and what of them.
-pub(crate) struct Errand {
+/// Where a request goes: the target and the path.
+pub(crate) struct Outbound {
     pub(crate) target: Target,
     pub(crate) path: PathAndQuery,
-    /// Who opened the guest's TLS, when it was opened; the host is then spoken to by TLS as well.
-    pub(crate) inside: Option<Arc<Authority>>,
+    /// The authority that terminated the guest's TLS, if it was terminated. Then the proxy talks
+    /// TLS to the host as well.
+    pub(crate) authority: Option<Arc<CertificateAuthority>>,
 }
 
-/// Serves requests with whole URLs, or one CONNECT, until the guest has no more or one of them is refused.
+/// Serves requests with whole URLs, or one CONNECT, until the guest has no more or one is refused.
 pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Place) {
     loop {
-        let errand = match head::read(&mut wire.reader, &cell.shared.limits).await {
+        let outbound = match head::read(&mut wire.reader, &cell.shared.limits).await {
             Ok(Some(head)) if head.method == Method::CONNECT => {
                 return connect::serve(cell, wire, head, place).await;
             }
-            Ok(Some(head)) => locate(&cell, &head).map(|errand| {
-                let record = cell.open(&errand.target);
-                (errand, head, record)
+            Ok(Some(head)) => locate(&cell, &head).map(|outbound| {
+                let record = cell.open(&outbound.target);
+                (outbound, head, record)
             }),
             Ok(None) => return,
             Err(rule) => Err(cell.denied("", 0, rule)),
         };
-        match answer_one(&cell, wire, errand).await {
+        match answer_one(&cell, wire, outbound).await {
             Some(same) => wire = same,
             None => return,
         }
     }
 }
 
-/// The same inside a tunnel whose TLS was opened: every request is for the tunnel's own target. The first one goes on with the
-/// tunnel's record.
-pub(crate) async fn serve_inside<S: Stream>(
+/// The same inside a tunnel whose TLS was terminated. Every request is for the tunnel's own target.
+/// The first one continues the tunnel's record.
+pub(crate) async fn serve_terminated<S: Stream>(
     cell: Arc<Cell>,
     mut wire: Wire<S>,
     target: Target,
@@ -59,42 +60,42 @@ pub(crate) async fn serve_inside<S: Stream>(
     let mut tunnel = Some(tunnel);
     loop {
         let asked = match head::read(&mut wire.reader, &cell.shared.limits).await {
-            Ok(Some(head)) => locate_inside(&cell, &head, &target).map(|errand| (errand, head)),
+            Ok(Some(head)) => locate_terminated(&cell, &head, &target).map(|outbound| (outbound, head)),
             Ok(None) => return,
             Err(rule) => Err(rule),
         };
         let record = tunnel.take().filter(|record| record.goes_on()).unwrap_or_else(|| cell.open(&target));
-        let errand = match asked {
-            Ok((errand, head)) => Ok((errand, head, record)),
+        let outbound = match asked {
+            Ok((outbound, head)) => Ok((outbound, head, record)),
             Err(rule) => {
                 record.deny(rule);
                 Err(Denial::new(&target.host.to_string(), target.port, rule))
             }
         };
-        match answer_one(&cell, wire, errand).await {
+        match answer_one(&cell, wire, outbound).await {
             Some(same) => wire = same,
             None => return,
         }
     }
 }
 
-/// Answers one request; gives the connection back when there may be another on it.
+/// Answers one request. Returns the connection if another request may follow on it.
 async fn answer_one<S: Stream>(
     cell: &Arc<Cell>,
     mut wire: Wire<S>,
-    errand: Result<(Errand, Head, Arc<Record>), Denial>,
+    outbound: Result<(Outbound, Head, Arc<Record>), Denial>,
 ) -> Option<Wire<S>> {
     let policy = &cell.shared.policy;
-    let (errand, head, record) = match errand {
-        Ok(errand) => errand,
+    let (outbound, head, record) = match outbound {
+        Ok(outbound) => outbound,
         Err(denial) => {
             wire.hang_up(&answer::denial(policy, &denial)).await;
             return None;
         }
     };
-    let (host, port) = (errand.target.host.to_string(), errand.target.port);
+    let (host, port) = (outbound.target.host.to_string(), outbound.target.port);
     let keep_alive = head.keep_alive;
-    let last_words = match relay::exchange(cell, &mut wire, &errand, head, &record).await {
+    let last_words = match relay::exchange(cell, &mut wire, &outbound, head, &record).await {
         Ok(()) if keep_alive => return Some(wire),
         Ok(()) | Err(Ended::Cut) => Vec::new(),
         Err(Ended::Gone) => return None,
@@ -111,10 +112,10 @@ async fn answer_one<S: Stream>(
     None
 }
 
-fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
+fn locate(cell: &Cell, head: &Head) -> Result<Outbound, Denial> {
     let url = &head.target;
     let refused = |rule| {
-        let (host, port) = authority::on_record_of_url(url);
+        let (host, port) = authority::loggable_host_of_url(url);
         cell.denied(host, port, rule)
     };
     let Some(rest) = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://")).map(|_| &url[7..])
@@ -140,27 +141,27 @@ fn locate(cell: &Cell, head: &Head) -> Result<Errand, Denial> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let path = PathAndQuery::try_from(path).map_err(|_| denied(Rule::Http("a path that no URL has")))?;
     let target = cell.judge(host, port).map_err(denied)?;
-    if cell.shared.injections.opens(&target).is_some() {
+    if cell.shared.injections.authority_for(&target).is_some() {
         return Err(denied(Rule::NeedsTls));
     }
     if port == 443 && !target.plain {
         return Err(denied(Rule::TlsPort));
     }
     check(cell, head, &target, 80).map_err(denied)?;
-    Ok(Errand { target, path, inside: None })
+    Ok(Outbound { target, path, authority: None })
 }
 
-fn locate_inside(cell: &Cell, head: &Head, target: &Target) -> Result<Errand, Rule> {
+fn locate_terminated(cell: &Cell, head: &Head, target: &Target) -> Result<Outbound, Rule> {
     if head.method == Method::CONNECT || !head.target.starts_with('/') || head.target.contains('#') {
         return Err(Rule::Http("a request inside a tunnel must be for a path"));
     }
     let path = PathAndQuery::try_from(head.target.as_str());
     let path = path.map_err(|_| Rule::Http("a path that no URL has"))?;
     check(cell, head, target, 443)?;
-    // Decided anew: the run may have no bytes left.
+    // Decide again, because the run may have no bytes left.
     let target = cell.judge(&target.host.to_string(), target.port)?;
-    let inside = cell.shared.injections.opens(&target);
-    Ok(Errand { target, path, inside })
+    let authority = cell.shared.injections.authority_for(&target);
+    Ok(Outbound { target, path, authority })
 }
 
 /// What must hold for any request to a target.
@@ -182,7 +183,8 @@ fn check(cell: &Cell, head: &Head, target: &Target, default_port: u16) -> Result
         Method::OPTIONS,
     ];
     if cell.shared.injections.are_for(target) {
-        // Some servers take the method from a header. Whatever such a header is called, what it says is held to the same list.
+        // Some servers take the method from a header. So the value of such a header, whatever its
+        // name, must be on the same list.
         let is_usual =
             |said: &[u8]| USUAL.iter().any(|usual| usual.as_str().as_bytes().eq_ignore_ascii_case(said));
         let mut said = head.headers.iter().filter(|(name, _)| names_a_method(name));
@@ -196,28 +198,29 @@ fn check(cell: &Cell, head: &Head, target: &Target, default_port: u16) -> Result
     Ok(())
 }
 
-/// Whether a server could take its method from this header: `X-HTTP-Method-Override` and its kin, in any spelling.
+/// Whether a server could take its method from this header: `X-HTTP-Method-Override` and similar
+/// names, in any spelling.
 fn names_a_method(name: &HeaderName) -> bool {
     let name = folded(name.as_str());
     name.contains("method") || name.split('-').any(|word| word == "verb")
 }
 
-/// Whether a `Host` header names the target, whatever its spelling.
+/// Whether a `Host` header names the target, in any spelling.
 pub(crate) fn names(said: &str, target: &Target, default_port: u16) -> bool {
     let Ok((host, port)) = authority::split(said) else { return false };
     Host::parse(host).as_ref() == Ok(&target.host) && port.unwrap_or(default_port) == target.port
 }
 
-/// The request as it goes out on a connection that is protected like this: for this host, without anything that was meant
-/// for the proxy.
+/// The request that goes out on a connection with this protection: for this host, without anything
+/// that was meant for the proxy.
 pub(crate) fn outgoing(
     injections: &Injections,
-    errand: &Errand,
+    outbound: &Outbound,
     protection: Protection,
     head: &Head,
     body: Outgoing,
 ) -> Result<Request<Outgoing>, Failure> {
-    let Errand { target, path, .. } = errand;
+    let Outbound { target, path, .. } = outbound;
     let had_length = head.headers.contains_key(header::CONTENT_LENGTH);
     let mut headers = head.headers.clone();
     strip_hop_by_hop(&mut headers);
@@ -232,12 +235,12 @@ pub(crate) fn outgoing(
             headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
     }
-    // Ours, not the guest's: the one spelling that was decided on.
+    // This header is ours, not the guest's: it has the one spelling that was decided on.
     let default_port = if protection.is_verified_tls() { 443 } else { 80 };
     let host =
         if target.port == default_port { without_port(target) } else { target.host.with_port(target.port) };
     headers.insert(header::HOST, HeaderValue::try_from(host).map_err(|_| Failure::Broken)?);
-    // Last, so that nothing the guest wrote stands over it.
+    // This comes last, so that nothing the guest wrote overrides it.
     injections.apply(target, protection, &mut headers);
     let mut request = Request::new(body);
     *request.method_mut() = head.method.clone();
@@ -253,7 +256,7 @@ fn without_port(target: &Target) -> String {
     }
 }
 
-/// Removes what concerns one connection only, and whatever `Connection` says does.
+/// Removes headers that concern one connection only, including those that `Connection` names.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let mut listed: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)

@@ -1,8 +1,9 @@
-//! The head of a request, read so that it means one thing only.
+//! Reads the head of a request so that it has only one meaning.
 //!
-//! Lenient readers repair what guests send; two readers that repair differently are how requests are smuggled. So
-//! everything that is not plainly right is refused: line feeds without carriage return, folded lines, spaces before
-//! colons, two lengths, encodings other than one `chunked`, control characters.
+//! Lenient readers repair what guests send. Request smuggling needs two readers that repair
+//! differently. So everything that is not plainly right is refused: line feeds without carriage
+//! return, folded lines, spaces before colons, two lengths, encodings other than one `chunked`,
+//! control characters.
 
 use belljar_core::policy::{Rule, folded, is_for_the_proxy};
 use hyper::Method;
@@ -24,11 +25,11 @@ pub(crate) struct Head {
     pub(crate) headers: HeaderMap,
     /// How the body ends.
     pub(crate) framing: Framing,
-    /// The `Host` header; HTTP/1.0 may lack it.
+    /// The `Host` header. HTTP/1.0 may lack it.
     pub(crate) host: Option<String>,
     /// Whether the guest speaks HTTP/1.1.
     pub(crate) modern: bool,
-    /// Whether it wants to ask again on this connection.
+    /// Whether the guest wants to send another request on this connection.
     pub(crate) keep_alive: bool,
 }
 
@@ -41,7 +42,8 @@ pub(crate) enum Framing {
     Chunked,
 }
 
-/// Reads the next head. `None` when the guest has nothing more to ask: it left, or it was silent for too long.
+/// Reads the next head. `None` if the guest has nothing more to ask: it left, or was silent for too
+/// long.
 pub(crate) async fn read<S: Stream>(reader: &mut Reader<S>, limits: &Limits) -> Result<Option<Head>, Rule> {
     if reader.buffer.is_empty() {
         match timeout(limits.idle, reader.fill()).await {
@@ -55,11 +57,11 @@ pub(crate) async fn read<S: Stream>(reader: &mut Reader<S>, limits: &Limits) -> 
     parse(&bytes).map(Some)
 }
 
-/// Everything up to and with the empty line.
+/// Everything up to and including the empty line.
 async fn read_bytes<S: Stream>(reader: &mut Reader<S>, most: usize) -> Result<bytes::BytesMut, Rule> {
     let mut seen = 0;
     loop {
-        // Broken line ends are found at once, since a head with only line feeds would never be complete.
+        // Report broken line ends at once. A head with only line feeds would never be complete.
         if let Some(end) = find_end(&reader.buffer, seen)? {
             if end > most {
                 return Err(Rule::Limit("bytes of a request's head"));
@@ -76,7 +78,7 @@ async fn read_bytes<S: Stream>(reader: &mut Reader<S>, most: usize) -> Result<by
     }
 }
 
-/// Where the head ends, looking only at what has not been looked at before.
+/// Where the head ends. Looks only at bytes that were not looked at before.
 pub(crate) fn find_end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Rule> {
     for at in seen..bytes.len() {
         if bytes[at] != b'\n' {
@@ -100,7 +102,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Head, Rule> {
     if lines.iter().any(is_control) {
         return Err(CONTROL);
     }
-    // Each line has the one carriage return that ends it. Another is somebody else's end of a line.
+    // Each line has exactly one carriage return, at its end. Another reader could take a second one
+    // for the end of a line.
     let lines = lines.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").ok_or(CONTROL));
     let lines = lines.collect::<Result<Vec<_>, _>>()?;
     if lines.iter().any(|line| line.contains(&b'\r')) {
@@ -137,7 +140,7 @@ fn parse_request_line(line: &[u8]) -> Result<(Method, String, bool), Rule> {
         _ => return Err(Rule::Http("only HTTP/1.1 is spoken here")),
     };
     let visible = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_graphic());
-    // Methods are upper case; hyper would take any token, and servers disagree on the others.
+    // Methods are upper case. hyper would take any token, and servers disagree on the others.
     let named = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
     match Method::from_bytes(method.as_bytes()) {
         Ok(method) if visible && named => Ok((method, target.to_owned(), modern)),
@@ -165,7 +168,7 @@ fn parse_field(line: &[u8]) -> Result<(HeaderName, HeaderValue), Rule> {
     Ok((name, value))
 }
 
-/// Spaces and tabs are what may stand around a value.
+/// Only spaces and tabs may surround a value.
 fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;
@@ -190,7 +193,7 @@ fn framing(headers: &HeaderMap, modern: bool) -> Result<Framing, Rule> {
     }
 }
 
-/// The only value of a header that must not be there twice.
+/// The value of a header that must not be there twice.
 fn single<'a>(
     headers: &'a HeaderMap,
     name: HeaderName,
@@ -204,7 +207,7 @@ fn single<'a>(
     value.map_err(|_| Rule::Http("a header value is not ASCII"))
 }
 
-/// Whether one of the words in `Connection` is this one.
+/// Whether `Connection` contains this word.
 pub(crate) fn connection_says(headers: &HeaderMap, word: &str) -> bool {
     let values = headers.get_all(header::CONNECTION).iter();
     values
@@ -299,7 +302,8 @@ mod tests {
     }
 
     proptest! {
-        /// What passes has nothing in it that another reader could take for the end of a line or a field.
+        /// What passes contains nothing that another reader could take for the end of a line or a
+        /// field.
         #[test]
         fn a_head_that_passes_has_no_second_reading(
             line in "(GET|POST) http://[a-z@:/?#]{1,9}[ \\t]?[a-z]? HTTP/1\\.[01]",

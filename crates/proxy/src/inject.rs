@@ -1,11 +1,12 @@
-//! Credentials set on the way out, so that a guest can use what it cannot read.
+//! Sets credentials on the way out, so that a guest can use what it cannot read.
 //!
-//! Plain HTTP gets its headers as it passes. HTTPS is opened only for hosts whose entry asks for it: the cell then talks
-//! TLS to us, with a certificate of an authority that was made for this template and exists nowhere else, and we talk TLS
-//! to the host. What is inside is checked request by request, like plain HTTP.
+//! Plain HTTP gets its headers as it passes. HTTPS is terminated only for hosts whose entry asks
+//! for it. The cell then talks TLS to the proxy, with a certificate from an authority that was made
+//! for this template and exists nowhere else. The proxy talks TLS to the host. What is inside is
+//! checked request by request, like plain HTTP.
 //!
-//! There is one place where a credential gets into a request, [`Injections::apply`]. It is told how the connection is
-//! protected by the connection itself, so a credential that demands TLS has no other way out.
+//! A credential gets into a request in one place, [`Injections::apply`]. The connection itself says
+//! how it is protected, so a credential that demands TLS never leaves without it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,13 +18,13 @@ use belljar_core::{NetworkPolicy, Secret};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::EgressError;
-use crate::upstream::{Authority, Protection};
+use crate::upstream::{CertificateAuthority, Protection};
 
-/// Everything a policy injects, with the values in place.
+/// Everything a policy injects, with the values filled in.
 pub(crate) struct Injections {
     rules: Vec<Ready>,
-    /// There when a rule opens TLS.
-    pub(crate) authority: Option<Arc<Authority>>,
+    /// Present if a rule terminates TLS.
+    pub(crate) authority: Option<Arc<CertificateAuthority>>,
 }
 
 struct Ready {
@@ -35,7 +36,8 @@ struct Ready {
 }
 
 impl Injections {
-    /// Puts the values in. A secret that is missing is an error now, not a request without its credential later.
+    /// Fills in the values. A missing secret is an error now, not a request without its credential
+    /// later.
     pub(crate) fn new(
         policy: &NetworkPolicy,
         secrets: &BTreeMap<String, Secret>,
@@ -43,12 +45,13 @@ impl Injections {
     ) -> Result<Self, EgressError> {
         let rules = policy.inject.iter().map(|injection| Ready::new(policy, injection, secrets));
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
-        let opens = rules.iter().any(|rule| rule.terminate_tls);
-        let authority = if opens { Some(Arc::new(Authority::new(roots)?)) } else { None };
+        let terminates = rules.iter().any(|rule| rule.terminate_tls);
+        let authority = if terminates { Some(Arc::new(CertificateAuthority::new(roots)?)) } else { None };
         Ok(Self { rules, authority })
     }
 
-    /// Sets the headers of a target, over whatever the guest has set, as far as the connection protects them.
+    /// Sets the headers of a target, over whatever the guest has set, if the connection protects
+    /// them well enough.
     pub(crate) fn apply(&self, target: &Target, protection: Protection, headers: &mut HeaderMap) {
         for rule in self.of(target) {
             remove_look_alikes(headers, &rule.header);
@@ -63,8 +66,9 @@ impl Injections {
         self.of(target).next().is_some()
     }
 
-    /// Who opens TLS to a target, if anybody does. It is then spoken to by TLS alone.
-    pub(crate) fn opens(&self, target: &Target) -> Option<Arc<Authority>> {
+    /// The authority that terminates TLS to a target, if any. Then the target is reached over TLS
+    /// only.
+    pub(crate) fn authority_for(&self, target: &Target) -> Option<Arc<CertificateAuthority>> {
         self.authority.clone().filter(|_| self.of(target).any(|rule| rule.terminate_tls))
     }
 
@@ -74,7 +78,7 @@ impl Injections {
     }
 }
 
-/// Removes whatever some server could take for this header.
+/// Removes every header that some server could take for this one.
 fn remove_look_alikes(headers: &mut HeaderMap, name: &HeaderName) {
     let name = folded(name.as_str());
     let alike: Vec<_> = headers.keys().filter(|other| folded(other.as_str()) == name).cloned().collect();
@@ -94,7 +98,7 @@ impl Ready {
         let unusable = || EgressError::UnusableSecret { name: name.clone() };
         let mut value =
             HeaderValue::try_from(format!("{prefix}{}", secret.expose())).map_err(|_| unusable())?;
-        // Keeps it out of hyper's own debug output.
+        // Keeps the value out of hyper's own debug output.
         value.set_sensitive(true);
         let header = HeaderName::try_from(header.as_str()).map_err(|_| unusable())?;
         let ports = policy.ports_of_injection(injection).to_vec();
@@ -135,7 +139,7 @@ mod tests {
         Injections::new(&policy(terminate_tls), &secrets("hunter2"), Some(roots)).unwrap()
     }
 
-    /// What of `X-Key` and its look-alikes goes out, when the guest has sent some of its own.
+    /// What goes out of `X-Key` and its look-alikes when the guest has sent some of its own.
     fn sent(injections: &Injections, host: &str, port: u16, protection: Protection) -> Vec<String> {
         let mut headers = HeaderMap::new();
         for (name, value) in [("x-key", "forged"), ("x-key", "twice"), ("x_key", "like"), ("x.key", "alike")]
@@ -167,7 +171,10 @@ mod tests {
         assert_eq!(sent(&injections, "x.a.com", 8443, Protection::VERIFIED_TLS), ["k=hunter2"]);
         assert_eq!(sent(&injections, "x.a.com", 8443, Protection::PLAIN), [""; 0]);
         let target = |port| decide(&policy(true), "x.a.com", port).unwrap();
-        assert!(injections.opens(&target(8443)).is_some() && injections.opens(&target(443)).is_none());
+        assert!(
+            injections.authority_for(&target(8443)).is_some()
+                && injections.authority_for(&target(443)).is_none()
+        );
         assert!(injections.are_for(&target(8443)) && !injections.are_for(&target(80)));
     }
 

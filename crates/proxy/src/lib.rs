@@ -1,31 +1,37 @@
 //! The only way out of a cell.
 //!
-//! A cell has no network but a listener on its own loopback, which was handed to the host. Behind it stands this proxy:
-//! it knows which cell it speaks to by the listener, asks [`belljar_core::policy`] about every host, resolves names on the
-//! host, and dials only addresses that were vetted.
+//! A cell has no network but a listener on its own loopback. That listener was handed to the host,
+//! and this proxy accepts on it. The proxy knows the cell by its listener. It asks
+//! [`belljar_core::policy`] about every host, resolves names on the host, and dials only addresses
+//! that were vetted.
 //!
 //! ```text
 //!  guest ──► listener ─┬─ 'A'..'Z' ─► head ─┬─ CONNECT ───► connect ─┐
-//!            (budget)  │                    └─ http://… ──► forward ─┤ decide ─► upstream: resolve, vet, dial
-//!                      ├─ 5 ──────────► socks ──────────────────────┘
-//!                      └─ else: refused                relay:  one request out, its answer back
-//!                                                      tunnel: TLS from both sides, then two flows
-//!                                                      inside: TLS that is opened here, then as forward
+//!            (budget)  │                    └─ http://… ──► forward ─┤ decide ─► upstream:
+//!                      ├─ 5 ──────────► socks ──────────────────────┘   resolve, vet, dial
+//!                      └─ else: refused
+//!
+//!  relay:            one request out, its answer back
+//!  tunnel:           TLS from both sides, then two flows
+//!  tls_termination:  TLS that ends here, then as forward
 //! ```
 //!
-//! * [`Egress`] is one policy made ready (one per template); [`Egress::serve`] gives one cell its proxy.
-//! * [`CellEgress`] is that proxy: dropping it ends every connection; [`CellEgress::take_decisions`] tells what was asked.
-//! * A refusal is a 403 whose JSON says which rule and what would be allowed, since the reader is often a model.
-//! * What a cell's traffic costs is counted in `budget`, what it asked for in `audit`. Nothing there is another cell's, and
-//!   nothing outlives the [`CellEgress`].
+//! * [`Egress`] is one prepared policy, one per template. [`Egress::serve`] gives one cell its
+//!   proxy.
+//! * [`CellEgress`] is that proxy. Dropping it ends every connection.
+//!   [`CellEgress::take_decisions`] returns what was asked.
+//! * A refusal is a 403. Its JSON says which rule and what would be allowed, because the reader is
+//!   often a model.
+//! * `budget` counts what a cell's traffic costs, and `audit` what it asked for. Nothing there
+//!   belongs to another cell, and nothing outlives the [`CellEgress`].
 //!
-//! Requests are read by a small strict parser (`head`), not by hyper's server: the guest is the enemy here, and what a
-//! lenient parser repairs (bare line feeds, two lengths, folded lines) is what request smuggling is made of. Answers come
-//! from hosts the policy trusts, and are read by hyper.
+//! A small strict parser (`head`) reads requests, not hyper's server. The guest is the enemy here.
+//! What a lenient parser repairs (bare line feeds, two lengths, folded lines) is what request
+//! smuggling is made of. Answers come from hosts the policy trusts, and hyper reads them.
 //!
-//! What it cannot see: inside an allowed TLS tunnel a guest can ask a shared front end for another tenant by `Host`
-//! header (domain fronting), and can name another server in a second ClientHello after a retry. Only a terminated
-//! connection is checked request by request.
+//! The proxy cannot see inside an allowed TLS tunnel. There a guest can ask a shared front end for
+//! another tenant by `Host` header (domain fronting). It can also name another server in a second
+//! ClientHello after a retry. Only a terminated connection is checked request by request.
 
 mod answer;
 mod audit;
@@ -34,21 +40,21 @@ mod body;
 mod budget;
 mod cell;
 mod connect;
-mod departure;
+mod disconnect;
 mod egress;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod entries;
 mod error;
 mod forward;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz_entries;
 mod head;
 mod inject;
-mod inside;
 mod limits;
 mod listener;
 mod relay;
 mod sni;
 mod socks;
+mod tls_termination;
 mod tunnel;
 mod upstream;
 mod wire;

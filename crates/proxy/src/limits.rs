@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-/// Bounds of one cell's proxy. Memory is bounded by them too: a connection holds a head, a greeting or a
+/// Limits of one cell's proxy. They limit memory too: a connection holds a head, a greeting or a
 /// piece of what is being copied.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections served at the same time; more wait in the listener's own queue.
+    /// Connections served at the same time. More wait in the listener's own queue.
     pub connections: usize,
-    /// Connections that are made to hosts in a second, when as many as [`saved_dials`](Self::saved_dials) were not made before.
+    /// Connections made to hosts per second, once [`saved_dials`](Self::saved_dials) are used up.
     pub dials_per_second: u32,
     /// Connections that may be made at once after a while without any.
     pub saved_dials: u32,
-    /// Ports of this machine that all cells of a template together may leave waiting (`TIME_WAIT`), by ending connections first.
+    /// Ports of this machine that all cells of a template together may leave waiting (`TIME_WAIT`)
+    /// by ending connections first.
     pub ports_held: usize,
-    /// Processor cores that the proxy may use for the cell, in fractions.
+    /// Processor cores that the proxy may use for the cell, as a fraction.
     pub processor_cores: f64,
     /// Processor time that may be used at once after a while of little use.
     pub saved_processor_time: Duration,
@@ -33,7 +34,8 @@ pub struct Limits {
     pub head_time: Duration,
     /// How long resolving and connecting may take together.
     pub connect_time: Duration,
-    /// How many lines of decisions are kept for the result, half of them for refusals; the rest is summed up without names.
+    /// Lines of decisions kept for the result, half of them for refusals. The rest is summed up
+    /// without names.
     pub decisions: usize,
 }
 

@@ -1,9 +1,10 @@
-//! One cell's proxy: accepts on the listener made in that cell, and tells what is spoken by the first byte.
+//! The proxy of one cell: accepts on the listener made in that cell, and recognises the protocol by
+//! its first byte.
 //!
 //! ```text
 //!  accepting task ─┬─ a place, descriptors, then accept ──► one task for each connection
-//!                  ├─ watches over idle connections to hosts
-//!                  └─ told to close: no listener, no connection, no idle host; then says so
+//!                  ├─ watches idle connections to hosts
+//!                  └─ told to close: drops the listener, connections and idle hosts; then says so
 //! ```
 
 use std::net::TcpListener;
@@ -26,11 +27,11 @@ use crate::error::EgressError;
 use crate::wire::Wire;
 use crate::{forward, socks};
 
-/// One cell's way out. Dropping it ends every connection of that cell.
+/// The egress of one cell. Dropping it ends every connection of that cell.
 pub struct CellEgress {
     cell: Arc<Cell>,
     accepting: JoinHandle<()>,
-    /// Told, or dropped, when it is to end.
+    /// Sent to, or dropped, when the proxy should end.
     closing: Option<oneshot::Sender<()>>,
 }
 
@@ -48,18 +49,20 @@ impl CellEgress {
         Ok(Self { cell, accepting, closing: Some(closing) })
     }
 
-    /// What was asked for since the last call, in order; connections that are still open are in it as they stand.
+    /// What was asked for since the last call, in order. Connections that are still open are
+    /// included as they stand.
     pub fn take_decisions(&self) -> Vec<Decision> {
         self.cell.audit.take()
     }
 
-    /// Gives the next run on this cell its own number of bytes.
+    /// Gives the next run on this cell a new byte budget.
     pub fn begin_run(&self) {
         self.cell.bytes.reset(self.cell.shared.limits.bytes_per_run);
     }
 
-    /// Ends every connection, those in the listener's queue too, and returns when they have ended: from then on nothing of
-    /// this cell's is sent, decided or told. What was asked for since it was last taken is the whole of it.
+    /// Ends every connection, including those in the listener's queue. Returns when they have
+    /// ended. From then on this cell sends nothing, and nothing is decided or reported for it. The
+    /// returned decisions are all that were not taken before.
     pub async fn close(mut self) -> Vec<Decision> {
         drop(self.closing.take());
         let _ = (&mut self.accepting).await;
@@ -69,32 +72,32 @@ impl CellEgress {
 
 impl Drop for CellEgress {
     fn drop(&mut self) {
-        // The task owns the set of connections, so they go with it.
+        // The task owns the set of connections, so they end with it.
         self.accepting.abort();
     }
 }
 
 /// Room for one connection.
 pub(crate) struct Place {
-    /// Its place among those that are served at the same time.
+    /// Its place among the connections served at the same time.
     turn: Option<OwnedSemaphorePermit>,
     _descriptors: Claim,
 }
 
 impl Place {
-    /// Lets somebody else have their turn, although this connection is still being wound up.
+    /// Lets somebody else have the place while this connection is still winding up.
     pub(crate) fn give_way(&mut self) {
         self.turn = None;
     }
 }
 
-/// Accepts as long as there is room; what comes beyond that waits in the kernel, which bounds it.
+/// Accepts as long as there is room. More connections wait in the kernel, which limits them.
 async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: oneshot::Receiver<()>) {
     let turns = Arc::new(Semaphore::new(cell.shared.limits.connections.max(1)));
     let mut connections = JoinSet::new();
     {
-        // What it does is paced, but not its end: nobody waits for a cell to pay its debts.
-        let at_its_expense = || cell.labour.clone();
+        // The work is paced, but not its end: nobody waits for a cell to pay its debts.
+        let at_its_expense = || cell.processor_time.clone();
         let mut coming = pin!(Paced::new(at_its_expense(), next(&cell, &turns, &listener)));
         let watching = cell.clone();
         connections.spawn(Paced::new(at_its_expense(), async move { watching.pool.watch().await }));
@@ -116,7 +119,7 @@ async fn accept(cell: Arc<Cell>, listener: tokio::net::TcpListener, mut closed: 
     cell.pool.clear();
 }
 
-/// The next connection, and the place it has.
+/// The next connection and its place.
 async fn next(cell: &Cell, turns: &Arc<Semaphore>, listener: &tokio::net::TcpListener) -> (TcpStream, Place) {
     let turn = turns.clone().acquire_owned().await.expect("nobody closes it");
     let place = Place { turn: Some(turn), _descriptors: cell.descriptors.claim(PER_CONNECTION).await };
@@ -124,7 +127,7 @@ async fn next(cell: &Cell, turns: &Arc<Semaphore>, listener: &tokio::net::TcpLis
         match listener.accept().await {
             Ok((stream, _)) => return (stream, place),
             Err(error) => {
-                // Out of descriptors, most likely: trying again at once would only burn the processor.
+                // Probably out of descriptors. Trying again at once would only burn the processor.
                 tracing::warn!(%error, "proxy.accept");
                 sleep(Duration::from_millis(50)).await;
             }

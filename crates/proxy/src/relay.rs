@@ -1,7 +1,8 @@
-//! One request out and its answer back, with the body still coming in while the answer already goes out.
+//! Sends one request and returns its answer. The body may still come in while the answer already
+//! goes out.
 //!
-//! Both sides are watched all the time. A host that says nothing for too long is given up, and so is a guest that has left:
-//! what it asked for is nobody's any more, and its place is somebody else's.
+//! Both sides are watched all the time. A host that is silent for too long is given up. So is a
+//! guest that has left: nobody wants the answer any more, and somebody else can have its place.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,29 +19,29 @@ use tokio::time::timeout;
 use crate::audit::Record;
 use crate::body::{Outgoing, transit};
 use crate::cell::Cell;
-use crate::departure::{Departure, gone};
-use crate::forward::{Errand, outgoing, strip_hop_by_hop};
+use crate::disconnect::{Disconnect, gone};
+use crate::forward::{Outbound, outgoing, strip_hop_by_hop};
 use crate::head::{Framing, Head};
 use crate::limits::Limits;
-use crate::upstream::{Failure, HostConnection, Reached, Undialled, agrees, dial};
+use crate::upstream::{Failure, HostConnection, HostStream, NotConnected, agrees, dial};
 use crate::wire::{Stream, Wire};
 
-/// How an exchange ended when it did not end well.
+/// How an exchange ended that did not end well.
 #[derive(Debug)]
 pub(crate) enum Ended {
     Denied(Rule),
     Failed(Failure),
-    /// The answer had begun; all that is left is to break off.
+    /// The answer had begun. All that is left is to break off.
     Cut,
-    /// There is nobody to answer.
+    /// Nobody is there to answer.
     Gone,
 }
 
-impl From<Undialled> for Ended {
-    fn from(undialled: Undialled) -> Self {
-        match undialled {
-            Undialled::Denied(rule) => Self::Denied(rule),
-            Undialled::Failed(failure) => Self::Failed(failure),
+impl From<NotConnected> for Ended {
+    fn from(error: NotConnected) -> Self {
+        match error {
+            NotConnected::Denied(rule) => Self::Denied(rule),
+            NotConnected::Failed(failure) => Self::Failed(failure),
         }
     }
 }
@@ -51,11 +52,11 @@ impl From<Failure> for Ended {
     }
 }
 
-/// Carries one request. `Ok` means that both the request and the answer were whole.
+/// Carries one request. `Ok` means that both the request and the answer were complete.
 pub(crate) async fn exchange<S: Stream>(
     cell: &Arc<Cell>,
     wire: &mut Wire<S>,
-    errand: &Errand,
+    outbound: &Outbound,
     head: Head,
     record: &Arc<Record>,
 ) -> Result<(), Ended> {
@@ -67,18 +68,18 @@ pub(crate) async fn exchange<S: Stream>(
     let asked = Asked { method: head.method.clone(), modern: head.modern, keep_alive: head.keep_alive };
     let (incoming, body) = transit(head.framing);
     let is_pumped = AtomicBool::new(false);
-    // The guest's side: the body first, and then whatever shows that it is still there.
+    // The guest's side: the body first, and then whatever shows that the guest is still there.
     let mut guest = pin!(async {
         incoming.pump(reader, limits).await?;
         is_pumped.store(true, Ordering::Relaxed);
-        Ok::<_, Rule>(reader.departure(limits.head_bytes).await)
+        Ok::<_, Rule>(reader.disconnect(limits.head_bytes).await)
     });
     let mut is_done_sending = false;
 
     let (response, mut host) = {
-        let mut answer = pin!(ask(cell, errand, &head, body, record));
+        let mut answer = pin!(ask(cell, outbound, &head, body, record));
         let mut stalled = pin!(record.stalled(limits.idle));
-        // Who speaks HTTP/1.0 cannot be asked whether it is there.
+        // A guest that speaks HTTP/1.0 cannot be asked whether it is there.
         let waits_in_vain = async {
             match asked.modern {
                 true => gone(writer).await,
@@ -90,9 +91,9 @@ pub(crate) async fn exchange<S: Stream>(
             tokio::select! {
                 answered = &mut answer => break answered?,
                 () = &mut stalled => return Err(Failure::Silent.into()),
-                departure = &mut guest, if !is_done_sending => match departure.map_err(Ended::Denied)? {
-                    Departure::DoneSending => is_done_sending = true,
-                    Departure::Gone => return Err(Ended::Gone),
+                disconnect = &mut guest, if !is_done_sending => match disconnect.map_err(Ended::Denied)? {
+                    Disconnect::DoneSending => is_done_sending = true,
+                    Disconnect::Gone => return Err(Ended::Gone),
                 },
                 () = &mut waits_in_vain, if is_done_sending => return Err(Ended::Gone),
             }
@@ -114,9 +115,9 @@ pub(crate) async fn exchange<S: Stream>(
                     }
                     break result.map_err(|()| Ended::Cut)?;
                 }
-                departure = &mut guest, if !is_done_sending => match departure {
-                    Ok(Departure::DoneSending) => is_done_sending = true,
-                    Ok(Departure::Gone) => return Err(Ended::Gone),
+                disconnect = &mut guest, if !is_done_sending => match disconnect {
+                    Ok(Disconnect::DoneSending) => is_done_sending = true,
+                    Ok(Disconnect::Gone) => return Err(Ended::Gone),
                     Err(rule) => {
                         record.deny(rule);
                         return Err(Ended::Cut);
@@ -131,18 +132,19 @@ pub(crate) async fn exchange<S: Stream>(
         return Err(Ended::Cut);
     }
     if is_well {
-        cell.pool.put(&errand.target, host, &cell.descriptors);
+        cell.pool.put(&outbound.target, host, &cell.descriptors);
     }
     Ok(())
 }
 
-/// Sends a request to its host and waits for the head of the answer, on a connection that was used before if there is one.
+/// Sends a request to its host and waits for the head of the answer. Uses an existing connection if
+/// there is one.
 ///
-/// A host may close such a connection just when something is sent on it. Then it is sent again on a new one, so only what
-/// may be sent twice is sent on one that was used before.
+/// A host may close such a connection just when something is sent on it. Then the request is sent
+/// again on a new one. So only requests that may be sent twice use an existing connection.
 async fn ask(
     cell: &Arc<Cell>,
-    errand: &Errand,
+    outbound: &Outbound,
     head: &Head,
     body: Outgoing,
     record: &Arc<Record>,
@@ -151,10 +153,10 @@ async fn ask(
     let may_be_sent_twice = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
         && head.framing == Framing::Length(0);
     if may_be_sent_twice
-        && let Some(mut host) = cell.pool.take(&errand.target, errand.inside.is_some(), record)
+        && let Some(mut host) = cell.pool.take(&outbound.target, outbound.authority.is_some(), record)
     {
         let (_, nothing) = transit(Framing::Length(0));
-        let request = outgoing(injections, errand, host.protection(), head, nothing)?;
+        let request = outgoing(injections, outbound, host.protection(), head, nothing)?;
         if let Ok(response) = host.ask(request).await {
             return Ok((response, host));
         }
@@ -163,34 +165,34 @@ async fn ask(
         true => Ended::Denied(Rule::Limit("bytes of this run")),
         false => Ended::Failed(failure),
     };
-    let reached = reach(cell, errand).await?;
-    let request = outgoing(injections, errand, reached.protection(), head, body)?;
-    let host = HostConnection::new(reached, cell.bytes.clone(), record.clone()).await;
+    let host_stream = reach(cell, outbound).await?;
+    let request = outgoing(injections, outbound, host_stream.protection(), head, body)?;
+    let host = HostConnection::new(host_stream, cell.bytes.clone(), record.clone()).await;
     let mut host = host.map_err(|_| over_budget(Failure::Broken))?;
     let response = host.ask(request).await.map_err(|_| over_budget(Failure::Broken))?;
     Ok((response, host))
 }
 
-/// A new connection to the host: by TLS, when the guest's own TLS to it was opened here.
-async fn reach(cell: &Cell, errand: &Errand) -> Result<Reached, Ended> {
-    let stream = dial(cell, &errand.target).await?;
-    let Some(authority) = &errand.inside else { return Ok(Reached::plain(stream)) };
-    let reaching = Reached::by_tls(authority, &errand.target, stream);
+/// Opens a new connection to the host. It uses TLS if the guest's own TLS was terminated here.
+async fn reach(cell: &Cell, outbound: &Outbound) -> Result<HostStream, Ended> {
+    let stream = dial(cell, &outbound.target).await?;
+    let Some(authority) = &outbound.authority else { return Ok(HostStream::plain(stream)) };
+    let reaching = HostStream::over_tls(authority, &outbound.target, stream);
     match timeout(cell.shared.limits.connect_time, reaching).await {
-        Ok(Ok(reached)) => Ok(reached),
+        Ok(Ok(host_stream)) => Ok(host_stream),
         Ok(Err(error)) => Err(Failure::Tls(error).into()),
         Err(_) => Err(Failure::Timeout.into()),
     }
 }
 
-/// What of the request its answer depends on.
+/// What the answer depends on in the request.
 struct Asked {
     method: Method,
     modern: bool,
     keep_alive: bool,
 }
 
-/// How an answer's body is told to the guest.
+/// How the end of an answer's body is marked for the guest.
 #[derive(PartialEq)]
 enum Ending {
     None,
@@ -199,7 +201,7 @@ enum Ending {
     Close,
 }
 
-/// Writes an answer, framed anew.
+/// Writes an answer with new framing.
 async fn send_back<W: AsyncWriteExt + Unpin>(
     writer: &mut W,
     response: Response<Incoming>,
@@ -258,7 +260,7 @@ fn write_head(status: StatusCode, headers: &HeaderMap) -> Vec<u8> {
     head
 }
 
-/// A guest that does not read is idle too.
+/// A guest that does not read counts as idle too.
 async fn write<W: AsyncWriteExt + Unpin>(writer: &mut W, bytes: &[u8], limits: &Limits) -> Result<(), ()> {
     timeout(limits.idle, writer.write_all(bytes)).await.map_err(drop)?.map_err(drop)
 }

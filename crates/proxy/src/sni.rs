@@ -1,15 +1,17 @@
-//! What a TLS ClientHello says about whom it is for, and whether what a host answers is TLS. Pure: bytes in, answer out, called again when more have come.
+//! Reads a TLS ClientHello to see whom it is for, and tells whether a host's answer is TLS. Pure:
+//! bytes in, answer out, called again when more have come.
 //!
-//! The greeting may arrive a byte at a time and be cut over several records; both are used to hide a name from those who
-//! look at the first packet only. So records are joined first, and nothing is forwarded until the whole greeting is read.
+//! A greeting may arrive one byte at a time, or be cut over several records. Both tricks hide a
+//! name from anyone who looks at the first packet only. So records are joined first, and nothing is
+//! forwarded until the whole greeting is read.
 
-/// The longest greeting that is waited for, in bytes on the wire.
+/// The longest accepted greeting, in bytes on the wire.
 pub(crate) const MAX_HELLO: usize = 16 * 1024;
 
-/// What the bytes so far are.
+/// The state of the bytes so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Hello {
-    /// Good so far, but not all of it.
+    /// Valid so far, but not complete.
     Incomplete,
     /// Not TLS.
     NotTls,
@@ -21,12 +23,12 @@ pub(crate) enum Hello {
         server_name: Option<String>,
         /// Whether an encrypted greeting with another name may be inside.
         encrypted: bool,
-        /// Its length on the wire. What comes after it is not a part of it.
+        /// Its length on the wire. What comes after it is not part of it.
         length: usize,
     },
 }
 
-/// Reads a greeting from the beginning of a stream.
+/// Reads a greeting from the start of a stream.
 pub(crate) fn read(bytes: &[u8]) -> Hello {
     match join_records(bytes) {
         Err(hello) => hello,
@@ -34,7 +36,7 @@ pub(crate) fn read(bytes: &[u8]) -> Hello {
     }
 }
 
-/// The handshake message, taken out of its records, and how long those are.
+/// The handshake message, taken out of its records, and the length of those records.
 fn join_records(bytes: &[u8]) -> Result<(Vec<u8>, usize), Hello> {
     const HANDSHAKE: u8 = 22;
     const CLIENT_HELLO: u8 = 1;
@@ -50,7 +52,7 @@ fn join_records(bytes: &[u8]) -> Result<(Vec<u8>, usize), Hello> {
         }
         let [_, _, _, high, low] = *head else { return Err(incomplete(bytes)) };
         let length = usize::from(u16::from_be_bytes([high, low]));
-        // An empty record is legal nowhere in a handshake, and would let a greeting go on for ever.
+        // An empty record is never legal in a handshake, and would let a greeting go on for ever.
         if length == 0 || length > MAX_HELLO {
             return Err(Hello::Malformed);
         }
@@ -64,7 +66,8 @@ fn join_records(bytes: &[u8]) -> Result<(Vec<u8>, usize), Hello> {
             if total > MAX_HELLO {
                 return Err(Hello::Malformed);
             }
-            // More in the record than the greeting: nobody sends a second message before the server has answered.
+            // The record holds more than the greeting. Nobody sends a second message before the
+            // server has answered.
             if message.len() >= total {
                 let alone = message.len() == total && payload.len() == length;
                 let end = bytes.len() - rest.len() + 5 + length;
@@ -82,13 +85,13 @@ fn incomplete(bytes: &[u8]) -> Hello {
     if bytes.len() >= MAX_HELLO { Hello::Malformed } else { Hello::Incomplete }
 }
 
-/// Whether the first bytes of a host's answer are TLS: a handshake that begins with a ServerHello, or an alert. `None` until
-/// there are enough of them.
+/// Whether the first bytes of a host's answer are TLS: a handshake that begins with a ServerHello,
+/// or an alert. `None` until there are enough bytes.
 pub(crate) fn is_answer(bytes: &[u8]) -> Option<bool> {
     const ALERT: u8 = 21;
     const HANDSHAKE: u8 = 22;
     const SERVER_HELLO: u8 = 2;
-    // Judged as they come: a host that speaks first in another protocol is not waited for.
+    // Judge bytes as they come: a host that speaks first in another protocol is not waited for.
     let expected: [&dyn Fn(u8) -> bool; 3] =
         [&|kind| matches!(kind, ALERT | HANDSHAKE), &|major| major == 3, &|minor| minor <= 4];
     if !bytes.iter().zip(expected).all(|(byte, is_good)| is_good(*byte)) {
@@ -102,7 +105,7 @@ pub(crate) fn is_answer(bytes: &[u8]) -> Option<bool> {
     })
 }
 
-/// Takes what is asked for off the front; `None` means that the message ends too early.
+/// Takes what is asked for off the front. `None` means that the message ends too early.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -147,7 +150,7 @@ fn parse_hello(message: &[u8], length: usize) -> Option<Hello> {
         let body = extensions.u16()?;
         let body = extensions.take(body)?;
         match kind {
-            // Two of them: which one would the server take?
+            // There are two of them, and it is unclear which one the server would take.
             SERVER_NAME if server_name.is_some() => return None,
             SERVER_NAME => server_name = Some(parse_server_name(body)?),
             ENCRYPTED_HELLO | ENCRYPTED_NAME => encrypted = true,
@@ -157,7 +160,7 @@ fn parse_hello(message: &[u8], length: usize) -> Option<Hello> {
     Some(Hello::Complete { server_name, encrypted, length })
 }
 
-/// Exactly one name of the only kind there is.
+/// Exactly one name, of the only kind there is.
 fn parse_server_name(body: &[u8]) -> Option<String> {
     let mut list = Reader(body);
     let (length, kind, name) = (list.u16()?, list.u8()?, list.u16()?);
@@ -292,7 +295,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a guest sends, the answer is one of the four, and a greeting that was refused stays refused.
+        /// Whatever a guest sends, the answer is one of the four, and a greeting that was refused
+        /// stays refused.
         #[test]
         fn garbage_is_read_without_harm_and_never_becomes_good(
             mut bytes in proptest::collection::vec(any::<u8>(), 0..200),

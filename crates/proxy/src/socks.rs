@@ -1,8 +1,8 @@
-//! SOCKS5, for programs that do not speak HTTP: no authentication, and CONNECT alone.
+//! SOCKS5, for programs that do not speak HTTP: no authentication, and CONNECT only.
 //!
 //! ```text
 //!  05 n methods…  ──►        ◄── 05 00
-//!  05 01 00 kind address port ──►   ◄── 05 code 00 01 0.0.0.0 0     then the tunnel, as for CONNECT
+//!  05 01 00 kind address port ──►   ◄── 05 code 00 01 0.0.0.0 0   then a tunnel, as for CONNECT
 //! ```
 
 use std::io;
@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use crate::cell::Cell;
 use crate::listener::Place;
 use crate::tunnel::Granted;
-use crate::upstream::{Failure, Undialled, dial};
+use crate::upstream::{Failure, NotConnected, dial};
 use crate::wire::{Stream, Wire};
-use crate::{inside, tunnel};
+use crate::{tls_termination, tunnel};
 
 const GRANTED: u8 = 0;
 const DENIED: u8 = 2;
@@ -29,7 +29,7 @@ const REFUSED: u8 = 5;
 const NO_SUCH_COMMAND: u8 = 7;
 const NO_SUCH_KIND: u8 = 8;
 
-/// What the handshake came to.
+/// The outcome of the handshake.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// A tunnel to a host, as the guest wrote it.
@@ -54,9 +54,14 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Pla
     };
     let Ok(target) = cell.decide(&host, port) else { return wire.hang_up(&reply(DENIED)).await };
     let record = cell.open(&target);
-    if let Some(authority) = cell.shared.injections.opens(&target) {
+    if let Some(authority) = cell.shared.injections.authority_for(&target) {
         if wire.writer.write_all(&reply(GRANTED)).await.is_ok() {
-            inside::serve(cell, wire, inside::Opened { target, authority, record }).await;
+            tls_termination::serve(
+                cell,
+                wire,
+                tls_termination::TerminatedTunnel { target, authority, record },
+            )
+            .await;
         }
         return;
     }
@@ -70,11 +75,11 @@ pub(crate) async fn serve(cell: Arc<Cell>, mut wire: Wire<TcpStream>, place: Pla
                 tunnel::run(cell, wire, Granted { target, host, record, place }).await;
             }
         }
-        Err(Undialled::Denied(rule)) => {
+        Err(NotConnected::Denied(rule)) => {
             record.deny(rule);
             wire.hang_up(&reply(DENIED)).await;
         }
-        Err(Undialled::Failed(failure)) => {
+        Err(NotConnected::Failed(failure)) => {
             record.fail(&failure.to_string());
             let refused = matches!(&failure, Failure::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused);
             wire.hang_up(&reply(if refused { REFUSED } else { UNREACHABLE })).await;
@@ -104,14 +109,14 @@ async fn handshake<S: Stream>(wire: &mut Wire<S>) -> io::Result<Asked> {
     }
 }
 
-/// Whether a greeting lets the guest be anonymous, and how long it is; `None` until all of it is there.
+/// Whether a greeting allows no authentication, and its length. `None` until all of it is there.
 pub(crate) fn greeting(bytes: &[u8]) -> Option<(bool, usize)> {
     let [_version, count, rest @ ..] = bytes else { return None };
     let methods = rest.get(..usize::from(*count))?;
     Some((methods.contains(&0), 2 + methods.len()))
 }
 
-/// What a request asks for, and how long it is; `None` until enough of it is there.
+/// What a request asks for, and its length. `None` until enough of it is there.
 pub(crate) fn request(bytes: &[u8]) -> Option<(Asked, usize)> {
     let [version, command, reserved, kind, length] = *bytes.first_chunk()?;
     let not_offered = |what, code| Some((Asked::NotOffered(what, reply(code)), bytes.len()));
@@ -124,7 +129,7 @@ pub(crate) fn request(bytes: &[u8]) -> Option<(Asked, usize)> {
     let (host, end) = match kind {
         1 => (Ipv4Addr::from(*bytes[4..].first_chunk::<4>()?).to_string(), 8),
         4 => (Ipv6Addr::from(*bytes[4..].first_chunk::<16>()?).to_string(), 20),
-        // What is not UTF-8 is not ASCII either, and refused for that.
+        // Text that is not UTF-8 is not ASCII either, and is refused for that.
         3 => {
             let end = 5 + usize::from(length);
             (String::from_utf8_lossy(bytes.get(5..end)?).into_owned(), end)

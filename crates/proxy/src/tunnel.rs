@@ -1,13 +1,14 @@
-//! Bytes back and forth for a target that was asked for by CONNECT or SOCKS, once both sides have shown that they speak TLS.
+//! Carries bytes both ways for a target of CONNECT or SOCKS, once both sides have shown that they
+//! speak TLS.
 //!
 //! ```text
-//!  guest ── ClientHello ──► names the target? ──► host          nothing else of the guest's is sent before
-//!  guest ◄── TLS? ◄── first record ── host                      the host's first record is here and is TLS
+//!  guest ── ClientHello ──► names the target? ──► host      nothing else from the guest is sent
+//!  guest ◄── TLS? ◄── first record ── host                  before the host's first record is TLS
 //!  guest ◄══════════ two flows ══════════► host
 //! ```
 //!
-//! What is inside TLS cannot be seen. A host that answers a ClientHello with a record of TLS and then speaks something else
-//! is one that the policy allows, and is in league with the guest.
+//! The proxy cannot see inside TLS. A host that answers a ClientHello with a TLS record, and then
+//! speaks something else, is a host that the policy allows and that works with the guest.
 
 use std::io;
 use std::pin::pin;
@@ -28,15 +29,15 @@ use crate::sni::{self, Hello};
 use crate::upstream::{Flow, HostSocket, Meter, Way};
 use crate::wire::{Reader, Stream, Wire};
 
-/// The TLS alert of that name: a client then says "access denied" instead of "connection reset".
+/// The TLS alert of that name. A client then reports "access denied", not "connection reset".
 pub(crate) const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
-/// How long a host may be silent before it is left by a guest that has closed its side.
+/// How long a host may be silent before the tunnel ends, if the guest has closed its side.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a tunnel ends.
 enum End {
-    /// By itself: one of the sides has closed, or cannot be written to.
+    /// It ended by itself: one side has closed, or cannot be written to.
     Over,
     Denied(Rule),
 }
@@ -47,7 +48,7 @@ impl From<io::Error> for End {
     }
 }
 
-/// A tunnel that the guest was told it has.
+/// A tunnel that the guest was granted.
 pub(crate) struct Granted {
     pub(crate) target: Target,
     pub(crate) host: HostSocket,
@@ -55,7 +56,8 @@ pub(crate) struct Granted {
     pub(crate) place: Place,
 }
 
-/// Carries a tunnel to its end. Nothing is sent to the host before the greeting has been read and found right.
+/// Carries a tunnel to its end. Nothing is sent to the host before the greeting has been read and
+/// accepted.
 pub(crate) async fn run(cell: Arc<Cell>, mut wire: Wire<TcpStream>, granted: Granted) {
     let Granted { target, host, record, place } = granted;
     let limits = &cell.shared.limits;
@@ -67,7 +69,7 @@ pub(crate) async fn run(cell: Arc<Cell>, mut wire: Wire<TcpStream>, granted: Gra
             Ok(None) => return,
             Err(rule) => {
                 record.deny(rule);
-                // Only who speaks TLS understands the alert.
+                // Only a guest that speaks TLS understands the alert.
                 let last_words = if rule == Rule::ExpectedTls { &[][..] } else { &ACCESS_DENIED };
                 return wire.hang_up(last_words).await;
             }
@@ -93,7 +95,8 @@ pub(crate) async fn run(cell: Arc<Cell>, mut wire: Wire<TcpStream>, granted: Gra
     }
 }
 
-/// Waits for a whole greeting that names the target, and says how long it is; nothing when the guest left without a word.
+/// Waits for a whole greeting that names the target, and returns its length. Returns `None` if the
+/// guest left without a word.
 pub(crate) async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) -> Result<Option<usize>, Rule> {
     loop {
         if !reader.buffer.is_empty() {
@@ -114,7 +117,7 @@ pub(crate) async fn greet<S: Stream>(reader: &mut Reader<S>, target: &Target) ->
     }
 }
 
-/// Whether a greeting is for the target. A listed address is its own witness, and needs no name.
+/// Whether a greeting is for the target. A listed address needs no name.
 fn check(server_name: Option<&str>, encrypted: bool, target: &Target) -> Result<(), Rule> {
     let Host::Name(name) = &target.host else { return Ok(()) };
     match server_name {
@@ -135,8 +138,8 @@ struct Tunnel<'a> {
 }
 
 impl Tunnel<'_> {
-    /// Carries both ways until both sides are done. `front` is what was read of the guest already, and the first bytes of it
-    /// are a greeting.
+    /// Carries both ways until both sides are done. `front` is what was already read from the
+    /// guest. Its first bytes are a greeting.
     async fn carry(&mut self, mut front: BytesMut, greeting: usize, is_plain: bool) -> Result<(), End> {
         if is_plain {
             self.send(&front).await?;
@@ -161,7 +164,8 @@ impl Tunnel<'_> {
         Ok(())
     }
 
-    /// Waits for the first bytes of the host, which must be TLS. What the guest says meanwhile is held back.
+    /// Waits for the first bytes of the host, which must be TLS. What the guest sends meanwhile is
+    /// held back.
     async fn answer_of_the_host(&mut self, ahead: &mut BytesMut) -> Result<BytesMut, End> {
         const ENOUGH: usize = 6;
         let most = self.cell.shared.limits.head_bytes;
@@ -189,18 +193,21 @@ impl Tunnel<'_> {
         }
     }
 
-    /// Carries on until both sides are done, and ends the connection with the host.
+    /// Carries on until both sides are done, and ends the connection to the host.
     ///
-    /// In TLS nobody goes on listening who has ended its own side. So when the guest has, the host may finish what it is saying,
-    /// and is then left alone. In other protocols the host is told, since it may wait for that before it answers; but as the
-    /// guest may just as well have left, only as long as the template may hold ports.
+    /// In TLS, nobody who has ended its own side still listens. So once the guest has ended its
+    /// side, the host may finish what it is sending, and then the connection ends.
+    ///
+    /// In other protocols the host is told, because it may wait for that before it answers. But the
+    /// guest may also have left, so this is done only while the template may hold ports.
     async fn carry_on(&mut self, is_plain: bool) -> Result<(), End> {
         let Self { cell, guest, host, meter, record, place } = self;
         let (pipes, limits) = (&cell.shared.pipes, &cell.shared.limits);
         let (guest, to_host) = (&*guest, host.stream());
         let mut out = Flow { from: guest, to: to_host, way: Way::Out, meter, pipes };
         let mut back = Flow { from: to_host, to: guest, way: Way::Back, meter, pipes };
-        // The same futures to the end: one that is dropped takes with it what it has read and not written.
+        // Keep the same futures to the end. A dropped one would lose what it has read and not
+        // written.
         let (mut out, mut back) = (pin!(out.run()), pin!(back.run()));
         let is_the_guest = tokio::select! {
             carried = &mut out => carried.map(|()| true)?,
@@ -237,7 +244,7 @@ impl Tunnel<'_> {
         Ok(())
     }
 
-    /// Waits, without being in anybody's way, until what was sent has arrived.
+    /// Waits until what was sent has arrived, without holding a place.
     async fn deliver(&mut self) {
         self.place.give_way();
         self.host.delivered(self.cell.shared.limits.idle_when_half_closed).await;

@@ -1,4 +1,5 @@
-//! The guest's end of a connection: a stream and the bytes of it that were read but not used yet.
+//! The guest's end of a connection: a stream, and the bytes that were read from it but not used
+//! yet.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +10,7 @@ use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-/// Anything a guest can be at the other end of: a socket, or TLS on one.
+/// Anything with a guest at the other end: a socket, or TLS on one.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -22,7 +23,7 @@ pub(crate) struct Wire<S> {
 
 pub(crate) struct Reader<S> {
     half: ReadHalf<S>,
-    /// Read, not used yet. Whoever fills it says how much it may hold.
+    /// Bytes that were read but not used yet. Whoever fills the buffer limits its size.
     pub(crate) buffer: BytesMut,
 }
 
@@ -32,8 +33,8 @@ impl<S: Stream> Wire<S> {
         Self { reader: Reader { half, buffer: BytesMut::new() }, writer }
     }
 
-    /// Says the last words and lets the guest hear them: closing a socket with unread input would reset the connection
-    /// and take the answer away.
+    /// Sends the last bytes and lets the guest read them. Closing a socket with unread input would
+    /// reset the connection, and the answer would be lost.
     pub(crate) async fn hang_up(mut self, last_words: &[u8]) {
         const MOST: usize = 256 * 1024;
         let _ = timeout(Duration::from_secs(1), async {
@@ -52,17 +53,17 @@ impl<S: Stream> Wire<S> {
         .await;
     }
 
-    /// The stream in one piece again, with what was read of it in front.
+    /// The stream in one piece again, starting with what was already read.
     pub(crate) fn rejoin(self) -> Rejoined<S> {
         Rejoined { front: self.reader.buffer, stream: self.reader.half.unsplit(self.writer) }
     }
 }
 
 impl<S: Stream> Reader<S> {
-    /// Reads some more; 0 at the end.
+    /// Reads some more. Returns 0 at the end.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
         self.buffer.reserve(4096);
-        // Not more than was asked for, however large the buffer has grown.
+        // Read no more than was asked for, however large the buffer has grown.
         let mut part = (&mut self.buffer).limit(4096);
         self.half.read_buf(&mut part).await
     }
@@ -78,14 +79,14 @@ impl<S: Stream> Reader<S> {
     }
 }
 
-/// A stream whose first bytes were read already.
+/// A stream whose first bytes were already read.
 pub(crate) struct Rejoined<S> {
     front: BytesMut,
     stream: S,
 }
 
 impl<S> Rejoined<S> {
-    /// What was read and not used, and the stream it was read from.
+    /// The bytes that were read and not used, and the stream they came from.
     pub(crate) fn into_parts(self) -> (BytesMut, S) {
         (self.front, self.stream)
     }

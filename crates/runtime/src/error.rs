@@ -29,6 +29,14 @@ pub enum RuntimeError {
         /// The cell it had.
         cell: CellId,
     },
+    /// A step of the session has not ended.
+    #[error(
+        "a step of this session is still under way in {cell}. Wait for its result, or start another session"
+    )]
+    StepUnderWay {
+        /// The session's cell.
+        cell: CellId,
+    },
     /// A secret that would be hidden from all the text it is part of by chance.
     #[error(
         "the value of secret {name} is too short: must be at least {least} bytes, or it could not be told from ordinary output"
@@ -56,6 +64,7 @@ impl RuntimeError {
             Self::Script(_)
             | Self::Timeout { .. }
             | Self::SessionOver { .. }
+            | Self::StepUnderWay { .. }
             | Self::ShortSecret { .. }
             | Self::NoEngine => Fault::Caller,
         }

@@ -1,4 +1,4 @@
-//! Sends one script to a cell and listens until it is over.
+//! Runs scripts in cells under one policy: limits, mode, secrets.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
-use belljar_core::wire::{Execute, Lines};
+use belljar_core::wire::Execute;
 use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
-use belljar_engine::{Cell, CellUsage, Leftovers};
+use belljar_engine::{Cell, CellUsage, Leftovers, Until};
 use tokio::time::Instant;
 
-use crate::law::{Allowance, Cancelled, Law};
-use crate::listening::{Listening, Printed};
+use crate::control::Wishes;
+use crate::conversation::{Concluded, Conversation, Progress, Terms};
+use crate::deadlines::{Allowance, Deadlines};
 use crate::mask::Mask;
 use crate::transcript::{Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
@@ -27,14 +28,6 @@ pub struct ScriptExecutor {
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
-}
-
-/// What came of a run, and whether its cell can be used again. Nobody has been told yet.
-pub(crate) struct Concluded {
-    result: Arc<ExecutionResult>,
-    unsaid: Vec<Event>,
-    /// The script ended by itself, and its cell is there.
-    pub(crate) script_is_over: bool,
 }
 
 impl Concluded {
@@ -54,9 +47,9 @@ pub(crate) struct Run<'a> {
     /// What the cell has said since the run before this one.
     pub(crate) leftovers: Leftovers,
     pub(crate) sink: &'a mut dyn EventSink,
-    pub(crate) cancelled: &'a mut Cancelled,
-    /// Whether a session goes on with the cell afterwards.
-    pub(crate) keeps_cell: bool,
+    pub(crate) wishes: &'a Wishes,
+    /// The end, unless a session goes on with the cell afterwards.
+    pub(crate) until: Until,
 }
 
 impl ScriptExecutor {
@@ -107,8 +100,8 @@ impl ScriptExecutor {
     ) -> Result<ExecutionResult, RuntimeError> {
         let used_before = cell.usage();
         let leftovers = Leftovers::default();
-        let cancelled = &mut Cancelled::never();
-        let run = Run { request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
+        let wishes = &Wishes::none();
+        let run = Run { request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
         let concluded = self.conclude(cell, run).await?;
         cell.kill();
         Ok(concluded.say(sink).await)
@@ -134,6 +127,7 @@ impl ScriptExecutor {
             limits: &self.limits,
             used,
             scratch_was_full: false,
+            was_interrupted: false,
             network: Vec::new(),
             engine: self.engine,
             warnings: &self.warnings,
@@ -146,64 +140,38 @@ impl ScriptExecutor {
         cell: &mut dyn Cell,
         run: Run<'_>,
     ) -> Result<Concluded, RuntimeError> {
-        let Run { request, used_before, leftovers, sink, cancelled, keeps_cell } = run;
+        let Run { request, used_before, leftovers, sink, wishes, until } = run;
         let timeout = self.check(request)?;
         let id = request.execution_id.clone().unwrap_or_else(random_id);
         let mode = request.mode.unwrap_or(self.mode);
         let seal = random_hex();
         let mut required = self.required_secrets.clone();
         required.extend(request.required_secrets.iter().cloned());
+        let limit = self.limits.max_output_bytes;
         let line = Execute {
             execution_id: &id,
             seal: &seal,
             script: &request.script,
             mode,
             timeout: timeout.as_secs_f64(),
-            max_output_bytes: self.limits.max_output_bytes,
+            max_output_bytes: limit,
             required_secrets: &required,
             secrets: &self.secrets,
         }
         .to_line();
         let started = Instant::now();
-        let mut listening = Listening {
+        let conversation = Conversation {
+            cell,
             transcript: Transcript::new(id, mode, self.mask.clone()),
-            lines: Lines::with_limit(self.limits.max_output_bytes as usize),
             seal: &seal,
-            limit: self.limits.max_output_bytes,
-            printed: Printed::default(),
-            law: Law::new(started, timeout, self.allowance(used_before), cancelled),
-            scratch_was_full: false,
-            broken: None,
-            grace_is_over: false,
-            is_over: false,
-            unsaid: Vec::new(),
+            limit,
+            deadlines: Deadlines::new(started, timeout, self.allowance(used_before), wishes),
             sink,
+            progress: Progress::with_limit(limit),
         };
-        listening.tell_leftovers(cell, &leftovers).await;
-        let ending = match listening.broken {
-            Some(ending) => ending,
-            None => listening.send_and_listen(cell, &line).await,
-        };
-        // Nobody is waited for from here until the record is read and the cell is let go of. What is left to say comes after that: who listens may
-        // take long, and nothing in the cell shall have that time.
-        listening.end(cell, ending).await;
-        let used = cell.usage().since(used_before);
-        let facts = Facts {
-            elapsed: started.elapsed(),
-            timeout,
-            scratch_was_full: listening.scratch_was_full,
-            network: match keeps_cell {
-                true => cell.take_decisions().await,
-                false => cell.take_last_decisions().await,
-            },
-            ..self.facts(ending, used)
-        };
-        let mut unsaid = listening.take_unsaid(cell, &facts.network).await;
-        let is_killed = listening.broken.is_some();
-        let (result, last) = listening.transcript.conclude(&facts);
-        unsaid.extend(last);
-        let script_is_over = matches!(ending, Ending::Finished) && !is_killed;
-        Ok(Concluded { result, unsaid, script_is_over })
+        let facts = Facts { timeout, ..self.facts(Ending::Finished, CellUsage::default()) };
+        let terms = Terms { request: line.into(), leftovers, used_before, started, until, facts };
+        Ok(conversation.hold(terms).await)
     }
 
     /// How much processor time a run may take, where that is limited and counted.

@@ -22,10 +22,11 @@
 //! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed afterwards. A [`Session`] keeps one
 //! cell for several steps. Dropping the future of a run kills what it runs.
 
+mod control;
+mod conversation;
+mod deadlines;
 mod error;
 mod executor;
-mod law;
-mod listening;
 mod mask;
 mod network;
 mod runtime;
@@ -34,8 +35,8 @@ mod secrets;
 mod session;
 mod sink;
 mod stream;
-mod text;
 mod transcript;
+mod utf8;
 mod warnings;
 
 pub use belljar_core::config::{
@@ -53,6 +54,7 @@ pub use belljar_engine::{
     Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, IntoEngine, Progress, Protection,
     State, TemplateReport, ToolSource,
 };
+pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use runtime::{Runtime, RuntimeBuilder};

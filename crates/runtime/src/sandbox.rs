@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{Shelf, ShelfStats};
-use belljar_engine::{CellUsage, Leftovers, TemplateReport};
+use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
 
+use crate::control::{RunHandle, Wishes};
 use crate::executor::{Run, ScriptExecutor};
-use crate::law::Cancelled;
-use crate::sink::Queue;
 use crate::{EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; the warm cells go when the last clone does.
@@ -63,12 +62,12 @@ impl Sandbox {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.run_unless(&mut Cancelled::never(), request.into(), sink).await
+        self.run_heeding(&Wishes::none(), request.into(), sink).await
     }
 
-    async fn run_unless(
+    async fn run_heeding(
         &self,
-        cancelled: &mut Cancelled,
+        wishes: &Wishes,
         request: ExecutionRequest,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
@@ -76,11 +75,11 @@ impl Sandbox {
         let mut lease = tokio::select! {
             biased;
             lease = self.shelf.checkout() => lease?,
-            () = cancelled.wait() => return Ok(self.executor.never_ran(&request, sink).await),
+            () = wishes.cancelled() => return Ok(self.executor.never_ran(&request, sink).await),
         };
         let (used_before, leftovers) = (CellUsage::default(), Leftovers::default());
         let run =
-            Run { request: &request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: false };
+            Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
         let concluded = self.executor.conclude(lease.cell(), run).await?;
         if concluded.script_is_over {
             lease.vouch();
@@ -92,16 +91,10 @@ impl Sandbox {
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.
     pub fn stream(&self, request: impl Into<ExecutionRequest>) -> Execution {
-        const QUEUE: usize = 64;
-        let (events, stream) = tokio::sync::mpsc::channel(QUEUE);
         let (sandbox, request) = (self.clone(), request.into());
-        let (cancel, cancelled) = tokio::sync::oneshot::channel();
-        let mut cancelled = Cancelled::by(cancelled);
-        let run =
-            tokio::spawn(
-                async move { sandbox.run_unless(&mut cancelled, request, &mut Queue(events)).await },
-            );
-        Execution::new(stream, run, cancel)
+        Execution::start(RunHandle::default(), |mut queue, wishes| async move {
+            sandbox.run_heeding(&wishes, request, &mut queue).await
+        })
     }
 
     /// Takes a cell for several steps that share their variables.

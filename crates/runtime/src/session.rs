@@ -1,37 +1,61 @@
 //! Several steps on one cell, sharing their variables.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::Lease;
-use belljar_engine::{CellUsage, Leftovers};
+use belljar_engine::{CellUsage, Leftovers, Until};
 
+use crate::control::{RunHandle, Wishes};
 use crate::executor::{Run, ScriptExecutor};
-use crate::law::Cancelled;
-use crate::{EventSink, RuntimeError};
+use crate::{EventSink, Execution, RuntimeError};
 
-/// A held cell. What one step defines, the next can use; dropping the session destroys the cell.
+/// A held cell. What one step defines, the next can use. Dropping the session destroys the cell.
 ///
-/// A step is over when its script is. One that goes on after `emit_result` is interrupted half a second later; if it does not end then, its cell is
-/// killed and the session is over. Threads and processes may outlive their step. What they print between two steps is told as
-/// [`EventKind::Leftover`](crate::EventKind::Leftover) by the next one and is in no result; what they print during a step cannot be told from that
-/// step's own words, and is part of them.
+/// A step is over when its script is. One that goes on after `emit_result` is interrupted half a
+/// second later; if it does not end then, its cell is killed and the session is over.
+///
+/// Threads and processes may outlive their step. What they print between two steps is told as
+/// [`EventKind::Leftover`](crate::EventKind::Leftover) by the next one and is in no result. What
+/// they print during a step cannot be told from that step's own output, and is part of it.
 pub struct Session {
+    cell: Arc<HeldCell>,
+    handle: RunHandle,
+}
+
+/// The cell of a session, which a step takes and puts back.
+struct HeldCell {
     id: CellId,
-    /// Absent during a step, so that a dropped step takes the cell with it, and after one that ended it.
-    lease: Option<Lease>,
     executor: ScriptExecutor,
-    /// Whether nothing has run in it yet.
-    is_fresh: bool,
+    state: Mutex<State>,
+}
+
+enum State {
+    /// Nothing has run in it yet.
+    Fresh(Lease),
+    /// A step has.
+    Used(Lease),
+    /// A step has it. When that is dropped, the cell is gone.
+    InUse,
+    Over,
 }
 
 impl Session {
     pub(crate) fn new(lease: Lease, executor: ScriptExecutor) -> Self {
-        Self { id: lease.id(), lease: Some(lease), executor, is_fresh: true }
+        let cell = HeldCell { id: lease.id(), executor, state: Mutex::new(State::Fresh(lease)) };
+        Self { cell: Arc::new(cell), handle: RunHandle::default() }
     }
 
     /// Whether another step can be run: not after one that crashed, was killed or was dropped.
     pub fn is_alive(&self) -> bool {
-        self.lease.is_some()
+        matches!(*self.cell.lock(), State::Fresh(_) | State::Used(_))
+    }
+
+    /// Reaches the step that is under way, from anywhere: `interrupt` is Ctrl-C, after which the
+    /// session goes on with its variables.
+    pub fn interrupt_handle(&self) -> RunHandle {
+        self.handle.clone()
     }
 
     /// Runs one step. Dropping the future ends the session.
@@ -57,24 +81,79 @@ impl Session {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        let mut request = request.into();
+        self.handle.reset();
+        self.cell.step(request.into(), sink, &Wishes::of(self.handle.clone())).await
+    }
+
+    /// The same, as a stream that is read at the reader's own pace. Dropping it ends the session;
+    /// until it has ended, no other step can be run.
+    pub fn stream(&mut self, request: impl Into<ExecutionRequest>) -> Execution {
+        self.handle.reset();
+        let (cell, request) = (Arc::clone(&self.cell), request.into());
+        Execution::start(self.handle.clone(), |mut queue, wishes| async move {
+            cell.step(request, &mut queue, &wishes).await
+        })
+    }
+}
+
+impl HeldCell {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn step(
+        &self,
+        mut request: ExecutionRequest,
+        sink: &mut dyn EventSink,
+        wishes: &Wishes,
+    ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
-        let mut lease = self.lease.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
+        let (mut place, mut lease, is_fresh) = self.take()?;
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.
-        let (leftovers, used_before) = match std::mem::take(&mut self.is_fresh) {
+        let (leftovers, used_before) = match is_fresh {
             true => (Leftovers::default(), CellUsage::default()),
             false => (cell.take_leftovers().await, cell.usage()),
         };
-        let cancelled = &mut Cancelled::never();
         let run =
-            Run { request: &request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: true };
+            Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::Now };
         let concluded = self.executor.conclude(cell, run).await?;
         // A cell that cannot be used again goes before anything more is said.
         let kept = concluded.script_is_over.then_some(lease);
         let result = concluded.say(sink).await;
-        self.lease = kept;
+        place.put_back(kept);
         Ok(result)
+    }
+
+    /// Takes the cell for a step, and whether nothing has run in it yet.
+    fn take(&self) -> Result<(Place<'_>, Lease, bool), RuntimeError> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::InUse) {
+            State::Fresh(lease) => Ok((Place(Some(self)), lease, true)),
+            State::Used(lease) => Ok((Place(Some(self)), lease, false)),
+            State::InUse => Err(RuntimeError::StepUnderWay { cell: self.id }),
+            State::Over => {
+                *state = State::Over;
+                Err(RuntimeError::SessionOver { cell: self.id })
+            }
+        }
+    }
+}
+
+/// Where a step's cell goes when the step is over. A step that is dropped leaves nothing there.
+struct Place<'a>(Option<&'a HeldCell>);
+
+impl Place<'_> {
+    fn put_back(&mut self, lease: Option<Lease>) {
+        if let Some(cell) = self.0.take() {
+            *cell.lock() = lease.map_or(State::Over, State::Used);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.put_back(None);
     }
 }

@@ -1,33 +1,52 @@
 //! A run as a stream of events.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use belljar_core::{Event, ExecutionResult};
-use tokio::sync::mpsc::Receiver;
-use tokio::sync::oneshot;
+use futures_core::Stream;
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
 
 use crate::RuntimeError;
+use crate::control::{RunHandle, Wishes};
+use crate::sink::Queue;
 
-/// A script on its way. Dropping it kills the script.
+/// How many events wait for a slow reader before the script does.
+const QUEUE: usize = 64;
+
+/// A script on its way: a stream of its events, then its result. Dropping it kills the script.
 #[derive(Debug)]
 pub struct Execution {
     events: Receiver<Event>,
     run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
-    cancel: Option<oneshot::Sender<()>>,
+    handle: RunHandle,
 }
 
 impl Execution {
-    pub(crate) fn new(
-        events: Receiver<Event>,
-        run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
-        cancel: oneshot::Sender<()>,
-    ) -> Self {
-        Self { events, run, cancel: Some(cancel) }
+    /// Starts a run that says what happens to the queue it is given and heeds those wishes.
+    pub(crate) fn start<F>(handle: RunHandle, run: impl FnOnce(Queue, Wishes) -> F) -> Self
+    where
+        F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
+    {
+        let (sender, events) = channel(QUEUE);
+        let run = tokio::spawn(run(Queue(sender), Wishes::of(handle.clone())));
+        Self { events, run, handle }
     }
 
-    /// Kills the script. What it has said so far can still be read, and the result says that it was cancelled, unless its outcome was known.
-    pub fn cancel(&mut self) {
-        // No receiver means that it is over already.
-        let _ = self.cancel.take().map(|cancel| cancel.send(()));
+    /// Cancels or interrupts the run from elsewhere.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// See [`RunHandle::cancel`].
+    pub fn cancel(&self) {
+        self.handle.cancel();
+    }
+
+    /// See [`RunHandle::interrupt`].
+    pub fn interrupt(&self) {
+        self.handle.interrupt();
     }
 
     /// The next event; `None` after the last.
@@ -35,13 +54,21 @@ impl Execution {
         self.events.recv().await
     }
 
-    /// The result, once the script is over; events not read by then are let go.
+    /// The result, once the script is over. Events not read by then are let go.
     pub async fn result(mut self) -> Result<ExecutionResult, RuntimeError> {
         self.events.close();
         match (&mut self.run).await {
             Ok(result) => result,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
+    }
+}
+
+impl Stream for Execution {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.events.poll_recv(cx)
     }
 }
 

@@ -15,7 +15,7 @@ use belljar_engine::{Autopsy, CellUsage, End, Leftovers};
 
 use crate::mask::{Mask, MaskedStream};
 use crate::network::Refusals;
-use crate::text::Decoder;
+use crate::utf8::Decoder;
 use crate::warnings::{self, Seen};
 
 /// Everything the guest has said that counts.
@@ -82,6 +82,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) used: CellUsage,
     /// Whether a place it may write to had no room left when it failed.
     pub(crate) scratch_was_full: bool,
+    /// Whether the caller interrupted the script.
+    pub(crate) was_interrupted: bool,
     /// Whom it talked to, or wanted to.
     pub(crate) network: Vec<Decision>,
     pub(crate) engine: &'a str,
@@ -312,6 +314,7 @@ impl Transcript {
                 Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
+                Facts { was_interrupted: true, .. } => Verdict::Cancelled,
                 _ => Verdict::Exception,
             };
             return (verdict, message);
@@ -411,6 +414,7 @@ mod tests {
             limits: Box::leak(Box::default()),
             used: CellUsage::default(),
             scratch_was_full: false,
+            was_interrupted: false,
             network: Vec::new(),
             engine: "test",
             warnings: &[],

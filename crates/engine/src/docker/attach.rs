@@ -1,20 +1,21 @@
 //! A container's stdin, stdout and stderr over one connection.
 //!
-//! The daemon answers the attach request with `101` and from then on the connection is the container's. It is made before the container
-//! starts, so nothing it says can be missed; and the container's stdin ends when this connection does, which is how containers
-//! end with their host however that ends.
+//! The daemon answers the attach request with `101`. From then on the connection is the container's.
+//! It is made before the container starts, so nothing it says can be missed. The container's stdin
+//! ends when this connection does: that is how containers end with their host, however it ends.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 
 use super::DockerError;
 use super::address::Wire;
 use super::daemon::Daemon;
 use super::frames::Frames;
+use crate::supervised::{StreamEnd, SupervisorStream};
 
 /// How much of what a container says on stderr is kept: enough for a traceback.
 const LAST_WORDS: usize = 8 * 1024;
@@ -22,7 +23,7 @@ const LONGEST_HEAD: usize = 64 * 1024;
 const READ_SIZE: usize = 64 * 1024;
 
 /// Attaches to a container that has not been started.
-pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<(Saying, Hearing), DockerError> {
+pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<Attached, DockerError> {
     let failed =
         |message: String| DockerError::Api { action: format!("attach to container {container}"), message };
     let mut wire = daemon.address.dial().await.map_err(|error| failed(error.to_string()))?;
@@ -33,16 +34,16 @@ pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<(Saying, 
     );
     wire.write_all(request.as_bytes()).await.map_err(|error| failed(error.to_string()))?;
     let rest = read_head(&mut wire).await.map_err(|error| failed(error.to_string()))?;
-    let (hearing, saying) = tokio::io::split(wire);
-    let mut hearing = Hearing {
-        wire: hearing,
+    let (reader, writer) = tokio::io::split(wire);
+    let mut reader = AttachReader {
+        wire: reader,
         landing: vec![0; READ_SIZE].into(),
         frames: Frames::default(),
         stdout: BytesMut::new(),
         stderr: BytesMut::new(),
     };
-    hearing.take(&rest).map_err(|error| failed(error.to_string()))?;
-    Ok((Saying { wire: saying }, hearing))
+    reader.take(&rest).map_err(|error| failed(error.to_string()))?;
+    Ok(Attached { writer: AttachWriter { wire: writer }, reader })
 }
 
 /// Reads the daemon's answer; what came after it, if anything.
@@ -86,20 +87,48 @@ struct Refusal {
     message: String,
 }
 
-/// The way in.
-pub(super) struct Saying {
+/// The connection, once it is the container's.
+pub(super) struct Attached {
+    pub(super) writer: AttachWriter,
+    pub(super) reader: AttachReader,
+}
+
+impl SupervisorStream for Attached {
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer.wire).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer.wire).poll_flush(cx)
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamEnd>> {
+        self.reader.poll_more(cx)
+    }
+
+    fn stdout(&mut self) -> &mut BytesMut {
+        self.reader.stdout()
+    }
+
+    fn last_words(&self) -> Vec<String> {
+        self.reader.last_words()
+    }
+}
+
+/// The container's stdin.
+pub(super) struct AttachWriter {
     wire: WriteHalf<Box<dyn Wire>>,
 }
 
-impl Saying {
-    pub(super) async fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl AttachWriter {
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.wire.write_all(bytes).await?;
         self.wire.flush().await
     }
 }
 
-/// The way out.
-pub(super) struct Hearing {
+/// The container's stdout and stderr.
+pub(super) struct AttachReader {
     wire: ReadHalf<Box<dyn Wire>>,
     landing: Box<[u8]>,
     frames: Frames,
@@ -107,22 +136,9 @@ pub(super) struct Hearing {
     stderr: BytesMut,
 }
 
-/// Why nothing more is heard.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Deaf {
-    #[error("its stream ended")]
-    Ended,
-    #[error("its stream ended in the middle of a frame")]
-    Torn,
-    #[error("its stream cannot be read: {0}")]
-    Io(#[from] io::Error),
-    #[error("its stream cannot be understood: {0}")]
-    Garbled(String),
-}
-
-impl Hearing {
-    /// Waits until there is more of what it says on stdout, or the end.
-    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Deaf>> {
+impl AttachReader {
+    /// Waits until there is more on stdout, or the end.
+    pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamEnd>> {
         let had = self.stdout.len();
         while self.stdout.len() == had {
             let mut read = ReadBuf::new(&mut self.landing);
@@ -130,7 +146,7 @@ impl Hearing {
             let count = read.filled().len();
             if count == 0 {
                 let whole = self.frames.is_between_frames();
-                return Poll::Ready(Err(if whole { Deaf::Ended } else { Deaf::Torn }));
+                return Poll::Ready(Err(if whole { StreamEnd::Ended } else { StreamEnd::Torn }));
             }
             let landing = std::mem::take(&mut self.landing);
             let taken = self.take(&landing[..count]);
@@ -140,26 +156,26 @@ impl Hearing {
         Poll::Ready(Ok(()))
     }
 
-    /// What it said on stdout and nobody took yet.
+    /// What is on stdout and nobody has taken yet.
     pub(super) fn stdout(&mut self) -> &mut BytesMut {
         &mut self.stdout
     }
 
-    fn take(&mut self, read: &[u8]) -> Result<(), Deaf> {
-        self.frames
-            .take(read, &mut self.stdout, &mut self.stderr)
-            .map_err(|error| Deaf::Garbled(error.to_string()))?;
-        if self.stderr.len() > LAST_WORDS {
-            let _ = self.stderr.split_to(self.stderr.len() - LAST_WORDS);
-        }
-        Ok(())
-    }
-
-    /// What the container said on stderr last, by lines.
+    /// The last lines on stderr.
     pub(super) fn last_words(&self) -> Vec<String> {
         const LINES: usize = 20;
         let text = String::from_utf8_lossy(&self.stderr);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(LINES)..].iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    fn take(&mut self, read: &[u8]) -> Result<(), StreamEnd> {
+        self.frames
+            .take(read, &mut self.stdout, &mut self.stderr)
+            .map_err(|error| StreamEnd::Garbled(error.to_string()))?;
+        if self.stderr.len() > LAST_WORDS {
+            let _ = self.stderr.split_to(self.stderr.len() - LAST_WORDS);
+        }
+        Ok(())
     }
 }

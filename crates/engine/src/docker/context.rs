@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use belljar_core::config::SandboxConfig;
-use belljar_jail::{CellFilter, Counted, Supervision, cell_filter, zygote_filter};
+use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
@@ -169,7 +169,7 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
 
 /// What a container may ask of the kernel: what every cell may, and of two programs more the one that the supervisor picks.
 fn filters() -> [(String, Vec<u8>); 3] {
-    let cell = |supervision| cell_filter(CellFilter { supervision, counted: Counted::Everything });
+    let cell = |supervision| cell_filter(CellFilter { supervision, memory: MemoryAccounting::PerCell });
     [
         ("belljar/filter".to_owned(), zygote_filter()),
         ("belljar/filter-watched".to_owned(), cell(Supervision::Watched)),

@@ -12,9 +12,9 @@ use belljar_jail::FileIdentity;
 
 use super::DockerError;
 use super::labels::boot;
-use super::message::Surroundings;
 use crate::EngineError;
 use crate::grants::{self, Grant, Named};
+use crate::supervised::Surroundings;
 
 /// What a config grants, in its order.
 pub(super) struct Grants(Vec<Planned>);

@@ -28,7 +28,6 @@ mod error;
 mod frames;
 mod grants;
 mod labels;
-mod message;
 mod protections;
 mod prune;
 mod remover;

@@ -10,17 +10,18 @@ use belljar_jail::bounds;
 
 use super::DockerError;
 use super::attach::attach;
-use super::cell::{DockerCell, Living, Parts, not_ready};
+use super::cell::{DockerCell, DockerContainer, Living, not_ready};
 use super::container::ContainerPlan;
 use super::daemon::Daemon;
 use super::grants::Grants;
 use super::labels::Controller;
-use super::message::{Ready, way_out_settings};
 use super::remover::Remover;
-use super::sidecar::Sidecar;
+use super::sidecar::{Sidecar, socket_of};
 use crate::EngineError;
-use crate::engine::{Blueprint, BoxFuture, Cell, Need, Template, TemplateReport};
+use crate::cell::Cell;
+use crate::engine::{Blueprint, BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
+use crate::supervised::{Container, Ready, SupervisedCell, egress_settings};
 
 /// Numbers cells across all templates of this process.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -104,7 +105,7 @@ impl DockerTemplate {
             Some(sidecar) => Some(sidecar.expect_cell().await?),
             None => None,
         };
-        let way_out = admitted.as_ref().map(|admitted| way_out_settings(&admitted.token));
+        let way_out = admitted.as_ref().map(|admitted| egress_settings(&socket_of(&admitted.token)));
         let settings = serde_json::json!({
             "type": "boot",
             "open_files": config.resource_limits.open_files,
@@ -115,23 +116,23 @@ impl DockerTemplate {
             "way_out": way_out,
         });
         let booted = tokio::time::timeout(self.ready_within, async {
-            let started = self.daemon.api.start_container(cell.container(), None).await;
+            let started = self.daemon.api.start_container(cell.container().name(), None).await;
             started.map_err(DockerError::api("start a container")).map_err(|error| plan.explain(error))?;
-            let ready = cell.boot(&format!("{settings}\n")).await;
-            ready.map_err(|reason| not_ready(&cell, &self.image, reason))
+            let ready = cell.boot(format!("{settings}\n")).await;
+            ready.map_err(|reason| not_ready(&mut cell, &self.image, reason))
         })
         .await;
         let ready = booted.unwrap_or_else(|_| {
             let reason = format!("it said nothing within {} s", self.ready_within.as_secs());
-            Err(not_ready(&cell, &self.image, reason))
+            Err(not_ready(&mut cell, &self.image, reason))
         })?;
         if ready.protocol != PROTOCOL {
             let reason = format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol);
-            return Err(not_ready(&cell, &self.image, reason));
+            return Err(not_ready(&mut cell, &self.image, reason));
         }
         self.grants.compare(&ready.surroundings)?;
         if let Some(admitted) = admitted {
-            cell.open_way_out(admitted.way_out);
+            cell.container().open_way_out(admitted.way_out);
         }
         Ok((cell, ready))
     }
@@ -141,22 +142,10 @@ impl DockerTemplate {
         let created = self.daemon.api.create_container(None, plan.body()).await;
         let container =
             created.map_err(DockerError::api("create a container")).map_err(|error| plan.explain(error))?.id;
-        let (saying, hearing) = match attach(&self.daemon, &container).await {
-            Ok(attached) => attached,
-            Err(error) => {
-                self.remover.remove(container);
-                return Err(error);
-            }
-        };
-        Ok(DockerCell::new(Parts {
-            id: CellId::new(CELLS.fetch_add(1, Ordering::Relaxed)),
-            container,
-            daemon: self.daemon.clone(),
-            saying,
-            hearing,
-            uses: self.uses,
-            remover: self.remover.clone(),
-            living: Living::clone(&self.living),
-        }))
+        let attached = attach(&self.daemon, &container).await;
+        let living = Living::clone(&self.living);
+        let container = DockerContainer::new(container, self.daemon.clone(), self.remover.clone(), living);
+        let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
+        Ok(SupervisedCell::new(id, container, attached?, self.uses))
     }
 }

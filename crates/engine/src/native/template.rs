@@ -24,7 +24,8 @@ use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
-use crate::engine::{BoxFuture, Cell, Need, Template, TemplateReport};
+use crate::cell::Cell;
+use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
@@ -85,7 +86,7 @@ impl NativeTemplate {
             network: network.number(),
             fresh_network: network.must_be_fresh(),
             hurry: need == Need::Now,
-            way_out: self.egress.as_ref().map(|_| guest::PROXY_PORT),
+            egress_port: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
         let spawned = self.connect(order, &cgroup).await;
         let (ends, mut newborn) = match spawned {

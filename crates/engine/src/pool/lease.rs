@@ -5,7 +5,7 @@ use std::sync::Arc;
 use belljar_core::CellId;
 
 use super::shelf::Shelf;
-use crate::engine::Cell;
+use crate::cell::Cell;
 
 /// A cell for the time being. Dropping the lease lets the next caller have its place, and destroys the cell, unless it can be used again and
 /// whoever held it vouches for a clean end.

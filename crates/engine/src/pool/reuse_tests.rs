@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use belljar_core::CellId;
 use belljar_core::config::SandboxConfig;
+use belljar_core::{CellId, Decision};
+use bytes::Bytes;
 
 use super::{PoolOptions, Shelf};
 use crate::EngineError;
-use crate::engine::{
-    Autopsy, Blueprint, BoxFuture, Cell, CellUsage, End, Engine, Need, Output, Template, TemplateReport,
-};
+use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
+use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
 use crate::{Capabilities, Progress};
 
 /// A cell that counts its uses and can be told to come out of a reset in doubt.
@@ -27,17 +27,53 @@ impl Cell for Reusable {
     fn id(&self) -> CellId {
         self.id
     }
+}
 
-    fn send<'a>(&'a mut self, _line: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
+impl CellIo for Reusable {
+    fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn send(&mut self, _bytes: Bytes) {}
+
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn poll_output(&mut self, _cx: &mut Context<'_>) -> Poll<Output> {
         Poll::Pending
     }
 
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        Box::pin(std::future::ready(Leftovers::default()))
+    }
+}
+
+impl CellView for Reusable {
     fn usage(&self) -> CellUsage {
         CellUsage::default()
+    }
+
+    fn scratch_is_full(&self) -> bool {
+        false
+    }
+
+    fn take_denials(&mut self) -> Vec<Decision> {
+        Vec::new()
+    }
+
+    fn take_decisions(&mut self, _until: Until) -> BoxFuture<'_, Vec<Decision>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+impl CellLife for Reusable {
+    fn interrupt(&mut self) {}
+
+    fn kill(&mut self) {}
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(std::future::ready(Autopsy { end: End::Killed, usage: CellUsage::default() }))
     }
 
     fn uses_left(&self) -> u32 {
@@ -47,12 +83,6 @@ impl Cell for Reusable {
     fn reset(&mut self) -> BoxFuture<'_, bool> {
         self.uses_left -= 1;
         Box::pin(std::future::ready(self.resets_well))
-    }
-
-    fn kill(&mut self) {}
-
-    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
-        Box::pin(std::future::ready(Autopsy { end: End::Killed, usage: CellUsage::default() }))
     }
 }
 

@@ -12,7 +12,8 @@ use super::lease::Lease;
 use super::sandbox_pool::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
 use crate::EngineError;
-use crate::engine::{Blueprint, Cell, Engine, Need, Output, Template, TemplateReport};
+use crate::cell::{Cell, Output};
+use crate::engine::{Blueprint, Engine, Need, Template, TemplateReport};
 
 /// Why a caller got no cell.
 #[derive(Debug, Clone, thiserror::Error)]

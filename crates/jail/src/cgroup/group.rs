@@ -1,4 +1,4 @@
-//! One cell's group, whichever interface it is made of.
+//! The control group of one cell, on either version of the interface.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,37 +11,37 @@ use super::CgroupError;
 /// What the kernel counted for one cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CgroupUsage {
-    /// Processor time of everything that was in the group.
+    /// Processor time of every process that was in the group.
     pub cpu_micros: Option<u64>,
-    /// The largest charge.
+    /// The largest amount of memory charged to the group.
     pub peak_memory_bytes: Option<u64>,
-    /// Processes killed for memory.
+    /// Processes the kernel killed because memory ran out.
     pub oom_kills: Option<u64>,
-    /// Forks refused at the limit.
+    /// Forks the kernel refused because of the limit.
     pub forks_refused: Option<u64>,
 }
 
-/// A number that the kernel counts, in a file kept open: it is read at the end of every run.
+/// A number the kernel counts. Its file stays open, because every run reads it at the end.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct Counter {
     file: File,
-    form: Form,
+    form: CounterFormat,
 }
 
-/// How the number stands in its file.
+/// How the number is written in its file.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Form {
-    /// All of it, in nanoseconds.
+pub(super) enum CounterFormat {
+    /// The file holds the number alone, in nanoseconds.
     Nanoseconds,
-    /// All of it.
+    /// The file holds the number alone.
     Number,
-    /// After a key, in a file of `key number` lines.
+    /// The number follows this key, in a file of `key number` lines.
     Keyed(&'static str),
 }
 
-impl Reading {
-    /// Opens a counter; `None` where this kernel has it not.
-    pub(super) fn open(path: &Path, form: Form) -> Option<Self> {
+impl Counter {
+    /// Opens a counter. Returns `None` if this kernel does not have it.
+    pub(super) fn open(path: &Path, form: CounterFormat) -> Option<Self> {
         Some(Self { file: File::open(path).ok()?, form })
     }
 
@@ -50,42 +50,42 @@ impl Reading {
         let read = self.file.read_at(&mut buffer, 0).ok()?;
         let text = std::str::from_utf8(&buffer[..read]).ok()?;
         match self.form {
-            Form::Nanoseconds => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1000),
-            Form::Number => text.trim().parse().ok(),
-            Form::Keyed(key) => {
+            CounterFormat::Nanoseconds => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1000),
+            CounterFormat::Number => text.trim().parse().ok(),
+            CounterFormat::Keyed(key) => {
                 text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
             }
         }
     }
 }
 
-/// One cell's group. [`CellCgroup::remove`] it once nothing is left in it.
+/// The control group of one cell. Call [`CellCgroup::remove`] once no process is left in it.
 #[derive(Debug, Default)]
 pub struct CellCgroup {
     pub(super) directories: Vec<PathBuf>,
     pub(super) join: Vec<File>,
-    pub(super) cpu: Option<Reading>,
-    pub(super) peak: Option<Reading>,
-    pub(super) oom: Option<Reading>,
-    pub(super) forks: Option<Reading>,
-    /// What memory it has now, in a file beside `memory.stat`.
+    pub(super) cpu: Option<Counter>,
+    pub(super) peak: Option<Counter>,
+    pub(super) oom: Option<Counter>,
+    pub(super) forks: Option<Counter>,
+    /// The file with the memory in use now. `memory.stat` is beside it.
     pub(super) memory: Option<PathBuf>,
 }
 
 impl CellCgroup {
-    /// The files a cell writes `0` to in order to join.
+    /// The files a cell writes `0` to when it joins.
     pub fn join_files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.join.iter().map(AsFd::as_fd)
     }
 
-    /// Closes them: a cell joins once.
+    /// Closes the join files. A cell joins only once.
     pub fn close_join_files(&mut self) {
         self.join.clear();
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub fn usage(&self) -> CgroupUsage {
-        let read = |reading: &Option<Reading>| reading.as_ref().and_then(Reading::read);
+        let read = |reading: &Option<Counter>| reading.as_ref().and_then(Counter::read);
         CgroupUsage {
             cpu_micros: read(&self.cpu),
             peak_memory_bytes: read(&self.peak),
@@ -94,25 +94,27 @@ impl CellCgroup {
         }
     }
 
-    /// Bytes that files in memory still take. None may be left once every process and mount of the cell is gone, but a
-    /// file can be on its way in the queue of a socket that is itself on its way, until the kernel has found them all.
+    /// Bytes that in-memory files still take.
+    ///
+    /// This should be zero once every process and mount of the cell is gone. But a file can sit in
+    /// the queue of a socket that is itself in a queue, until the kernel has collected them all.
     pub fn files_in_memory(&self) -> u64 {
-        // The first is cheap and almost always enough to know.
-        const NOTHING_TO_SPEAK_OF: u64 = 256 << 10;
+        // Reading the total is cheap, and almost always enough.
+        const NEGLIGIBLE: u64 = 256 << 10;
         let read =
-            |path: &Path, form| Reading::open(path, form).and_then(|reading| reading.read()).unwrap_or(0);
+            |path: &Path, form| Counter::open(path, form).and_then(|reading| reading.read()).unwrap_or(0);
         match &self.memory {
-            Some(now) if read(now, Form::Number) > NOTHING_TO_SPEAK_OF => {
-                read(&now.with_file_name("memory.stat"), Form::Keyed("shmem"))
+            Some(now) if read(now, CounterFormat::Number) > NEGLIGIBLE => {
+                read(&now.with_file_name("memory.stat"), CounterFormat::Keyed("shmem"))
             }
             _ => 0,
         }
     }
 
-    /// Removes it. `WouldBlock` while a process is still in it.
+    /// Removes the group. Returns `WouldBlock` while a process is still in it.
     pub fn remove(&mut self) -> io::Result<()> {
         self.join.clear();
-        // An open counter does not keep a group alive, but the descriptors are of no use any more.
+        // An open counter does not keep a group alive, but nobody needs the descriptors any more.
         (self.cpu, self.peak, self.oom, self.forks) = (None, None, None, None);
         while let Some(path) = self.directories.last() {
             match fs::remove_dir(path) {
@@ -139,7 +141,7 @@ impl CellCgroup {
         Ok(())
     }
 
-    /// Opens the file by which a cell joins one directory.
+    /// Opens the file through which a cell joins one directory.
     pub(super) fn add_join_file(&mut self, path: &Path) -> Result<(), CgroupError> {
         let file = File::options().write(true).open(path).map_err(CgroupError::at("open", path))?;
         self.join.push(file);

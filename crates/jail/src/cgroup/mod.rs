@@ -1,11 +1,15 @@
-//! What a cell may use, counted by the kernel: memory, processor time, processes.
+//! Limits and counts that the kernel keeps for a cell: memory, processor time, processes.
 //!
-//! Both generations of the interface are in the field, so both are here: `v1` (a tree per controller) and `v2` (one tree). The host
-//! makes a directory of its own in each tree, holds a lock on it while it lives, and one directory per cell below; a
-//! directory whose lock nobody holds was left by a host that died, and is swept by the next one.
+//! Both versions of the interface are in use on real machines, so both are here: `v1` (one tree per
+//! controller) and `v2` (one tree for all).
 //!
-//! Cells join by themselves, by writing to files the host opened for them: as the only member of their thread group they
-//! are spared the lock that moving another process takes, which costs milliseconds.
+//! The host makes a directory of its own in each tree, and below it one directory per cell. It
+//! holds a lock on its directory while it lives. A directory that nobody locks belonged to a host
+//! that died. The next host removes it.
+//!
+//! Cells join by themselves: they write to files the host opened for them. Moving another process
+//! takes a kernel lock that costs milliseconds. A cell that moves itself, as the only member of its
+//! thread group, does not need that lock.
 
 mod group;
 mod v1;
@@ -22,20 +26,20 @@ pub use group::{CellCgroup, CgroupUsage};
 /// The controllers Belljar uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Controller {
-    /// Bounds memory, counts its peak and the kernel's kills.
+    /// Limits memory; counts its peak and the kernel's kills.
     Memory,
-    /// Bounds processor time.
+    /// Limits processor time.
     Cpu,
     /// Counts processor time.
     CpuAccounting,
-    /// Bounds processes and threads.
+    /// Limits processes and threads.
     Pids,
 }
 
 impl Controller {
     const ALL: [Self; 4] = [Self::Memory, Self::Cpu, Self::CpuAccounting, Self::Pids];
 
-    /// The name the kernel has for it.
+    /// The kernel's name for the controller.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -46,16 +50,16 @@ impl Controller {
     }
 }
 
-/// What one cell may use.
+/// The limits of one cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CgroupLimits {
     /// Bytes of memory.
     pub memory_bytes: u64,
-    /// Bytes of memory and swap together; `None` for no limit on swap.
+    /// Bytes of memory and swap together. `None` means no limit on swap.
     pub memory_and_swap_bytes: Option<u64>,
-    /// Bytes that sockets hold, where the kernel counts them apart from other memory.
+    /// Bytes that sockets may hold, on kernels that count them apart from other memory.
     pub socket_bytes: u64,
-    /// Cores, in fractions.
+    /// Processor cores, as a fraction.
     pub cpu_quota: f64,
     /// Processes and threads.
     pub pids: u64,
@@ -78,7 +82,7 @@ impl CgroupError {
     }
 }
 
-/// The cgroup trees this process may use; possibly none.
+/// The cgroup trees this process may use. There may be none.
 #[derive(Debug)]
 pub struct Cgroups {
     trees: Trees,
@@ -92,7 +96,7 @@ enum Trees {
     V2(v2::Tree),
 }
 
-/// The file system of a cgroup tree and this process's place in it.
+/// Where cgroup file systems are mounted, and where this process is in them.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// Where cgroup file systems are mounted.
@@ -102,7 +106,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The surroundings of this process.
     pub fn of_this_process() -> Self {
         Self {
             mount: PathBuf::from("/sys/fs/cgroup"),
@@ -112,7 +116,7 @@ impl Surroundings {
 }
 
 impl Cgroups {
-    /// Takes what can be had, and remembers why the rest cannot.
+    /// Claims every controller it can, and keeps the reason for each one it cannot.
     pub fn detect(around: &Surroundings) -> Self {
         if v2::is_mounted_at(&around.mount) {
             return match v2::Tree::claim(around) {
@@ -128,7 +132,7 @@ impl Cgroups {
         }
     }
 
-    /// A machine on which nothing is bounded by cgroups.
+    /// A machine where cgroups limit nothing.
     pub fn none(reason: &str) -> Self {
         Self {
             trees: Trees::None,
@@ -136,7 +140,7 @@ impl Cgroups {
         }
     }
 
-    /// Why a controller cannot be used; `None` when it can.
+    /// Why a controller cannot be used, or `None` if it can.
     pub fn why_missing(&self, controller: Controller) -> Option<&str> {
         self.missing.iter().find(|(missing, _)| *missing == controller).map(|(_, reason)| reason.as_str())
     }
@@ -146,7 +150,7 @@ impl Cgroups {
         self.why_missing(controller).is_none()
     }
 
-    /// Which interface is in use, for people.
+    /// The interface in use, as text for people.
     pub fn version(&self) -> &'static str {
         match self.trees {
             Trees::None => "none",
@@ -155,7 +159,7 @@ impl Cgroups {
         }
     }
 
-    /// Whether memory and swap together can be limited.
+    /// Whether memory and swap can be limited together.
     pub fn limits_swap(&self) -> bool {
         match &self.trees {
             Trees::None => false,
@@ -174,17 +178,17 @@ impl Cgroups {
     }
 }
 
-/// This host's own directory in one tree, and the lock that says it is alive.
+/// The directory of this host in one tree, with the lock that shows the host is alive.
 #[derive(Debug)]
-struct Owned {
+struct HostDirectory {
     path: PathBuf,
     _lock: OwnedFd,
 }
 
 const PREFIX: &str = "belljar-";
 
-impl Owned {
-    /// Makes it below `parent`, after sweeping what dead hosts left there.
+impl HostDirectory {
+    /// Makes the directory below `parent`, after removing what dead hosts left there.
     fn claim(parent: &Path) -> io::Result<Self> {
         const ATTEMPTS: u32 = 1000;
         sweep(parent);
@@ -192,7 +196,8 @@ impl Owned {
             let path = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {
-                    // Another host that starts at this moment may take it for an orphan before it is locked.
+                    // Another host that starts right now may lock this directory first, and take it
+                    // for an orphan.
                     if let Some(lock) = lock(&path)? {
                         return Ok(Self { path, _lock: lock });
                     }
@@ -205,7 +210,7 @@ impl Owned {
     }
 }
 
-/// Locks a directory; nothing when somebody else has it, or has removed it meanwhile.
+/// Locks a directory. Returns `None` if somebody else holds the lock or has removed the directory.
 fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
     use rustix::fs::FlockOperation::NonBlockingLockExclusive;
     let directory = match fs::File::open(path) {
@@ -216,38 +221,39 @@ fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         locked => locked?,
     }
-    // Whoever locks it to remove it does so first.
+    // A host that removes an orphan locks it first, so check that the directory is still there.
     let is_there = fs::metadata(path).is_ok_and(|found| {
         directory.metadata().is_ok_and(|held| (found.dev(), found.ino()) == (held.dev(), held.ino()))
     });
     Ok(is_there.then(|| directory.into()))
 }
 
-/// Whether a directory has a name as [`Owned::claim`] gives it. Others may use the beginning of it for their own.
-fn is_a_hosts(path: &Path) -> bool {
+/// Whether a directory's name is one that [`HostDirectory::claim`] gives. Other programs may use
+/// the same prefix.
+fn is_host_directory(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     numbers.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
 }
 
-impl Drop for Owned {
+impl Drop for HostDirectory {
     fn drop(&mut self) {
         remove_tree(&self.path);
     }
 }
 
-/// Removes the directories of hosts that are gone. One with a process in it stays: the kernel refuses.
+/// Removes the directories of dead hosts. The kernel refuses to remove one with a process in it.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_a_hosts(path)) {
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_host_directory(path)) {
         if let Ok(Some(_lock)) = lock(&path) {
             remove_tree(&path);
         }
     }
 }
 
-/// Removes a group and the groups in it; the files in them are the kernel's and go by themselves.
+/// Removes a group and the groups below it. Their files are the kernel's and go with them.
 fn remove_tree(path: &Path) {
     if let Ok(entries) = fs::read_dir(path) {
         for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {

@@ -1,32 +1,34 @@
-//! The first generation: a tree per controller, mounted side by side.
+//! Version 1: one tree per controller, mounted side by side.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::group::{Form, Reading};
-use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
+use super::group::{Counter, CounterFormat};
+use super::{CellCgroup, CgroupError, CgroupLimits, Controller, HostDirectory, Surroundings};
 
 /// The limit on what sockets hold.
 const SOCKETS: &str = "memory.kmem.tcp.limit_in_bytes";
 
-/// Our directory in each controller's tree.
+/// The host's directory in each controller's tree.
 #[derive(Debug)]
 pub(super) struct Trees {
-    owned: Vec<(Controller, Owned)>,
+    owned: Vec<(Controller, HostDirectory)>,
 }
 
 impl Trees {
     pub(super) fn claim(around: &Surroundings) -> (Self, Vec<(Controller, String)>) {
-        let (mut owned, mut missing) = (Vec::<(Controller, Owned)>::new(), Vec::new());
+        let (mut owned, mut missing) = (Vec::<(Controller, HostDirectory)>::new(), Vec::new());
         for controller in Controller::ALL {
             match place_of(around, controller) {
                 None => missing
                     .push((controller, format!("no cgroup tree has the {} controller", controller.name()))),
-                Some(place) => match Owned::claim(&place) {
+                Some(place) => match HostDirectory::claim(&place) {
                     Ok(directory) => {
                         if controller == Controller::Memory {
-                            // The kernel begins to count when the first group has a limit and stops with the last, each
-                            // time by changing its own code. No limit here, but one that lasts as long as this host.
+                            // The kernel starts counting socket memory when the first group gets a
+                            // limit, and stops with the last. Each time it patches its own code.
+                            // This value limits nothing, but keeps the counting on for the life of
+                            // this host.
                             let _ = std::fs::File::options()
                                 .write(true)
                                 .open(directory.path.join(SOCKETS))
@@ -76,19 +78,20 @@ fn add(
             if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
                 std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
             }
-            // What sockets hold is not in the above, whatever it is called, datagrams no less than streams.
+            // The memory limit does not include what sockets hold. Despite its name, this file
+            // covers datagrams as well as streams.
             let sockets = path.join(SOCKETS);
             if sockets.exists() {
                 std::fs::write(&sockets, limits.socket_bytes.to_string())
                     .map_err(CgroupError::at("set the limit", &sockets))?;
             }
-            group.peak = Reading::open(&path.join("memory.max_usage_in_bytes"), Form::Number);
-            group.oom = Reading::open(&path.join("memory.oom_control"), Form::Keyed("oom_kill"));
+            group.peak = Counter::open(&path.join("memory.max_usage_in_bytes"), CounterFormat::Number);
+            group.oom = Counter::open(&path.join("memory.oom_control"), CounterFormat::Keyed("oom_kill"));
             group.memory = Some(path.join("memory.usage_in_bytes"));
         }
         Controller::Cpu => {
             const PERIOD_MICROS: f64 = 100_000.0;
-            // The kernel refuses slices under a millisecond.
+            // The kernel refuses slices under one millisecond.
             let quota = (limits.cpu_quota * PERIOD_MICROS).max(1_000.0) as u64;
             group.add(
                 path.into(),
@@ -100,18 +103,19 @@ fn add(
         }
         Controller::CpuAccounting => {
             group.add(path.into(), &[])?;
-            group.cpu = Reading::open(&path.join("cpuacct.usage"), Form::Nanoseconds);
+            group.cpu = Counter::open(&path.join("cpuacct.usage"), CounterFormat::Nanoseconds);
         }
         Controller::Pids => {
             group.add(path.into(), &[("pids.max", limits.pids.to_string())])?;
-            group.forks = Reading::open(&path.join("pids.events"), Form::Keyed("max"));
+            group.forks = Counter::open(&path.join("pids.events"), CounterFormat::Keyed("max"));
         }
     }
-    // `tasks` and not `cgroup.procs`: a process that moves only itself is spared the lock on all forks.
+    // `tasks`, not `cgroup.procs`: a process that moves only itself avoids the lock on all forks.
     group.add_join_file(&path.join("tasks"))
 }
 
-/// Where this process is in a controller's tree: `/proc/self/cgroup` has lines like `4:memory:/some/where`.
+/// Where this process is in a controller's tree. `/proc/self/cgroup` has lines like
+/// `4:memory:/some/where`.
 fn place_of(around: &Surroundings, controller: Controller) -> Option<PathBuf> {
     around.membership.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -119,11 +123,13 @@ fn place_of(around: &Surroundings, controller: Controller) -> Option<PathBuf> {
         if !controllers.split(',').any(|name| name == controller.name()) {
             return None;
         }
-        // Mounted under its own name, or under the joint name of controllers that share a tree.
+        // A tree is mounted under the controller's own name, or under the joint name of the
+        // controllers that share it.
         [controller.name(), controllers].iter().find_map(|mounted| {
             let root = around.mount.join(mounted);
             let inside = root.join(place.trim_start_matches('/'));
-            // In a container the tree's root is our own group, and the path is the host's business.
+            // In a container the root of the tree is our own group, and the path only makes sense
+            // on the host.
             [inside, root].into_iter().find(|path| path.is_dir())
         })
     })

@@ -1,33 +1,37 @@
-//! The second generation: one tree for all controllers.
+//! Version 2: one tree for all controllers.
 //!
-//! A group with processes in it cannot hand controllers to groups below it, except at the root of the tree. So the cells' groups go
-//! below our own group only if it already hands the controllers on (systemd's `Delegate=yes` and a leaf for the
-//! host process), and at the top of the tree when we are root and may write there.
+//! A group that has processes in it cannot delegate controllers to groups below it, except at the
+//! root of the tree. So there are two places for the cells' groups:
+//!
+//! - Below our own group, if it already delegates the controllers (systemd's `Delegate=yes`, with a
+//!   leaf for the host process).
+//! - At the top of the tree, if we are root and may write there.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::group::{Form, Reading};
-use super::{CellCgroup, CgroupError, CgroupLimits, Controller, Owned, Surroundings};
+use super::group::{Counter, CounterFormat};
+use super::{CellCgroup, CgroupError, CgroupLimits, Controller, HostDirectory, Surroundings};
 
-/// Our directory in the one tree.
+/// The host's directory in the tree.
 #[derive(Debug)]
 pub(super) struct Tree {
-    owned: Owned,
+    owned: HostDirectory,
     controllers: Vec<Controller>,
 }
 
-/// The controllers there are; accounting of processor time needs none.
+/// The controllers of this version. Counting processor time needs none.
 const CONTROLLERS: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Pids];
 
-/// Whether the tree mounted here is of this generation, and not an empty companion of the first.
+/// Whether the tree mounted here is version 2, and not the empty one that sits beside version 1.
 pub(super) fn is_mounted_at(mount: &Path) -> bool {
     fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| !text.trim().is_empty())
 }
 
 impl Tree {
-    /// Takes a directory at the first place that hands on controllers; what it does not hand on is told.
+    /// Claims a directory at the first place that delegates controllers. Also returns the
+    /// controllers it does not delegate.
     pub(super) fn claim(around: &Surroundings) -> Result<(Self, Vec<(Controller, String)>), String> {
         let mut reasons = Vec::new();
         for parent in candidates(around) {
@@ -56,12 +60,12 @@ impl Tree {
     }
 
     fn claim_below(parent: &Path) -> io::Result<Self> {
-        if handed_on(parent).is_empty() {
-            hand_on(parent)?;
+        if delegated_controllers(parent).is_empty() {
+            delegate_controllers(parent)?;
         }
-        let owned = Owned::claim(parent)?;
-        hand_on(&owned.path)?;
-        let controllers = handed_on(&owned.path);
+        let owned = HostDirectory::claim(parent)?;
+        delegate_controllers(&owned.path)?;
+        let controllers = delegated_controllers(&owned.path);
         Ok(Self { owned, controllers })
     }
 
@@ -77,7 +81,7 @@ impl Tree {
             match controller {
                 Controller::Memory => {
                     settings.push(("memory.max", limits.memory_bytes.to_string()));
-                    // Here swap is counted by itself, in the config together with memory.
+                    // This file counts swap alone, but the config counts it together with memory.
                     let swap = limits.memory_and_swap_bytes.map_or("max".to_owned(), |both| {
                         both.saturating_sub(limits.memory_bytes).to_string()
                     });
@@ -100,16 +104,16 @@ impl Tree {
             let _ = group.remove();
             return Err(error);
         }
-        group.cpu = Reading::open(&path.join("cpu.stat"), Form::Keyed("usage_usec"));
-        group.peak = Reading::open(&path.join("memory.peak"), Form::Number);
-        group.oom = Reading::open(&path.join("memory.events"), Form::Keyed("oom_kill"));
+        group.cpu = Counter::open(&path.join("cpu.stat"), CounterFormat::Keyed("usage_usec"));
+        group.peak = Counter::open(&path.join("memory.peak"), CounterFormat::Number);
+        group.oom = Counter::open(&path.join("memory.events"), CounterFormat::Keyed("oom_kill"));
         group.memory = Some(path.join("memory.current"));
-        group.forks = Reading::open(&path.join("pids.events"), Form::Keyed("max"));
+        group.forks = Counter::open(&path.join("pids.events"), CounterFormat::Keyed("max"));
         Ok(group)
     }
 }
 
-/// Our own group, then the top of the tree.
+/// Our own group first, then the top of the tree.
 fn candidates(around: &Surroundings) -> Vec<PathBuf> {
     let own = around
         .membership
@@ -124,7 +128,7 @@ fn candidates(around: &Surroundings) -> Vec<PathBuf> {
     places
 }
 
-fn handed_on(group: &Path) -> Vec<Controller> {
+fn delegated_controllers(group: &Path) -> Vec<Controller> {
     let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
     CONTROLLERS
         .into_iter()
@@ -132,8 +136,9 @@ fn handed_on(group: &Path) -> Vec<Controller> {
         .collect()
 }
 
-/// Asks a group to hand on all we use, one by one so that a missing one does not spoil the rest.
-fn hand_on(group: &Path) -> io::Result<()> {
+/// Asks a group to delegate each controller we use. One write each, so that a missing controller
+/// does not spoil the others.
+fn delegate_controllers(group: &Path) -> io::Result<()> {
     let file = group.join("cgroup.subtree_control");
     let available = fs::read_to_string(group.join("cgroup.controllers"))?;
     let mut result = Err(io::Error::new(io::ErrorKind::Unsupported, "no controller is available there"));
@@ -153,16 +158,16 @@ mod tests {
     use super::*;
     use crate::cgroup::Cgroups;
 
-    /// A tree of plain files. The kernel's reactions (new files in new groups, `+memory` becoming `memory`) are played by
-    /// what each test prepares.
-    fn fake_tree(own_hands_on: &str) -> (tempfile::TempDir, Surroundings) {
+    /// A tree of plain files. Each test prepares what the kernel would do: new files in new groups,
+    /// `+memory` becoming `memory`.
+    fn fake_tree(own_delegates: &str) -> (tempfile::TempDir, Surroundings) {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("cgroup.controllers"), "cpuset cpu io memory pids\n").unwrap();
         fs::write(root.path().join("cgroup.subtree_control"), "cpu memory pids\n").unwrap();
         let own = root.path().join("app.slice");
         fs::create_dir(&own).unwrap();
         fs::write(own.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
-        fs::write(own.join("cgroup.subtree_control"), own_hands_on).unwrap();
+        fs::write(own.join("cgroup.subtree_control"), own_delegates).unwrap();
         let around = Surroundings { mount: root.path().into(), membership: "0::/app.slice\n".into() };
         (root, around)
     }
@@ -183,13 +188,16 @@ mod tests {
     fn our_own_group_comes_before_the_top_of_the_tree() {
         let (root, around) = fake_tree("memory pids\n");
         assert_eq!(candidates(&around), [root.path().join("app.slice"), root.path().to_owned()]);
-        assert_eq!(handed_on(&root.path().join("app.slice")), [Controller::Memory, Controller::Pids]);
+        assert_eq!(
+            delegated_controllers(&root.path().join("app.slice")),
+            [Controller::Memory, Controller::Pids]
+        );
     }
 
     #[test]
     fn limits_are_written_in_the_second_generations_words() {
         let (root, _) = fake_tree("cpu memory pids\n");
-        let owned = Owned::claim(root.path()).unwrap();
+        let owned = HostDirectory::claim(root.path()).unwrap();
         fs::write(owned.path.join("memory.swap.max"), "max").unwrap();
         let cell = owned.path.join("cell-1");
         let tree = Tree { owned, controllers: CONTROLLERS.into() };
@@ -200,7 +208,8 @@ mod tests {
             cpu_quota: 0.5,
             pids: 64,
         };
-        // Plain files do not appear in a new directory by themselves, so the join file is missing and the group is undone...
+        // Plain files do not appear in a new directory by themselves. So the join file is missing
+        // and the group is removed again...
         let error = tree.create("cell-1", &limits).unwrap_err();
         assert!(error.to_string().contains("cgroup.procs"), "{error}");
         // ...but the limits had been written by then.
@@ -220,10 +229,10 @@ mod tests {
             path
         };
         let stat = at("cpu.stat", "usage_usec 1234\nuser_usec 1000\n");
-        assert_eq!(Reading::open(&stat, Form::Keyed("usage_usec")).unwrap().read(), Some(1234));
+        assert_eq!(Counter::open(&stat, CounterFormat::Keyed("usage_usec")).unwrap().read(), Some(1234));
         let events = at("memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 1\n");
-        assert_eq!(Reading::open(&events, Form::Keyed("oom_kill")).unwrap().read(), Some(2));
+        assert_eq!(Counter::open(&events, CounterFormat::Keyed("oom_kill")).unwrap().read(), Some(2));
         let peak = at("memory.peak", "4096\n");
-        assert_eq!(Reading::open(&peak, Form::Number).unwrap().read(), Some(4096));
+        assert_eq!(Counter::open(&peak, CounterFormat::Number).unwrap().read(), Some(4096));
     }
 }

@@ -1,4 +1,4 @@
-//! Who the zygote is: user namespaces and the ids in them.
+//! The zygote's identity: user namespaces and the ids in them.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,13 +7,15 @@ use super::{Named, Step};
 use crate::spec::Identity;
 use crate::sys::kernel;
 
-/// The one id of an ordinary user's namespace. Not 0: a namespace below may map the id of root only with a capability more.
+/// The one id in an ordinary user's namespace. It is not 0, because mapping the id of root in a
+/// nested namespace takes one more capability.
 const SINGLE_ID: u32 = 1000;
 
-/// What an ordinary user does first: a user namespace of one id gives the rights to build the rest.
-pub(super) fn become_lone_user() -> Step<()> {
+/// Enters a user namespace with a single id. An ordinary user does this first, to get the rights to
+/// build the rest.
+pub(super) fn enter_single_id_namespace() -> Step<()> {
     let (user, group) = kernel::effective_ids();
-    kernel::leave_namespaces(kernel::CLONE_NEWUSER).step(|| "create a user namespace".into())?;
+    kernel::unshare_namespaces(kernel::CLONE_NEWUSER).step(|| "create a user namespace".into())?;
     for (file, text) in [
         ("setgroups", "deny".to_owned()),
         ("uid_map", format!("{SINGLE_ID} {user} 1")),
@@ -25,27 +27,28 @@ pub(super) fn become_lone_user() -> Step<()> {
     Ok(())
 }
 
-/// The two ends of the talk between root, who may write any map, and the process that needs one.
+/// The two ends of a channel between root, who may write any id map, and the process that needs
+/// one.
 pub(super) struct MapRequest(UnixStream);
 
 pub(super) struct MapAnswer(UnixStream);
 
-/// A fresh pair.
-pub(super) fn map_talk() -> io::Result<(MapRequest, MapAnswer)> {
+/// Makes a new pair.
+pub(super) fn id_map_channel() -> io::Result<(MapRequest, MapAnswer)> {
     UnixStream::pair().map(|(inner, outer)| (MapRequest(inner), MapAnswer(outer)))
 }
 
 impl MapRequest {
-    /// Moves from being root outside to being nobody outside and root of nothing much inside.
+    /// Turns root outside into nobody outside. Inside, the process is root over almost nothing.
     pub(super) fn become_nobody(mut self) -> Step<()> {
-        kernel::leave_namespaces(kernel::CLONE_NEWUSER).step(|| "create a user namespace".into())?;
+        kernel::unshare_namespaces(kernel::CLONE_NEWUSER).step(|| "create a user namespace".into())?;
         let mut done = [0];
         self.0
             .write_all(b"m")
             .and_then(|()| self.0.read_exact(&mut done))
             .step(|| "wait for the ids of the user namespace".into())?;
         kernel::drop_groups().step(|| "drop supplementary groups".into())?;
-        kernel::take_ids(0, Some(0)).step(|| "take the ids of the user namespace".into())
+        kernel::set_ids(0, Some(0)).step(|| "take the ids of the user namespace".into())
     }
 }
 
@@ -57,7 +60,7 @@ impl MapAnswer {
         };
         let mut asked = [0];
         if self.0.read_exact(&mut asked).is_err() {
-            // The child failed before it came this far, and has said so itself.
+            // The child failed earlier and has reported that itself.
             return Ok(());
         }
         for file in ["uid_map", "gid_map"] {

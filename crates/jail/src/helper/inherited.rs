@@ -1,18 +1,21 @@
-//! Gives the zygote, and with it every cell, the same start whatever the host is like.
+//! Gives the zygote, and every cell, the same start on every host.
 //!
-//! A process inherits dozens of things from whoever starts it: blocked signals, a priority, the processors it may use,
-//! limits, a mask for new files. The host may have any of them for reasons of its own, and a thread of it others than the
-//! next; a script must not run differently for that, nor find out. So each is set here, once, before anything is built.
+//! A process inherits dozens of things from the one that starts it: blocked signals, a priority,
+//! the processors it may use, limits, a mask for new files. The host may have changed any of them,
+//! and its threads may differ from each other. A script must not run differently because of that,
+//! nor find out about it. So this module sets each of them, once, before anything is built.
 
 use crate::sys::kernel::{self, UNLIMITED};
 
-/// Nobody from here on leaves a core file: not this copy of the host's program, not the zygote, no cell. Not 0, which
-/// keeps the kernel from writing a file but not from starting the host's crash handler, as root and outside every
-/// namespace, where `core_pattern` names one; 1 is the value that stops both.
+/// Stops core files of this process, the zygote and every cell.
+///
+/// The value is 1 and not 0. With 0 the kernel writes no file, but still starts the host's crash
+/// handler if `core_pattern` names one, as root and outside every namespace. With 1 it does
+/// neither.
 const NO_CORE_FILES: u64 = 1;
 
-/// Resource limits, soft and hard. A cell lowers the one on descriptors itself, and where no control group counts them also
-/// those on processes and memory.
+/// Resource limits, soft and hard. A cell itself lowers the limit on descriptors. Where no control
+/// group counts them, it also lowers those on processes and memory.
 const LIMITS: [(u32, u64, u64); 16] = [
     (kernel::RLIMIT_CORE, NO_CORE_FILES, NO_CORE_FILES),
     (kernel::RLIMIT_CPU, UNLIMITED, UNLIMITED),
@@ -32,17 +35,17 @@ const LIMITS: [(u32, u64, u64); 16] = [
     (kernel::RLIMIT_RTTIME, UNLIMITED, UNLIMITED),
 ];
 
-/// Puts everything inherited to where any program would expect it. What this user may not change stays.
-pub(super) fn put_back() {
-    /// Before the host, after its cells.
+/// Resets everything inherited to what a program would expect. What this user may not change stays.
+pub(super) fn reset() {
+    /// The kernel kills a zygote before the host, but after its cells.
     const GOES_SECOND: &str = "900";
-    kernel::ordinary_signals();
-    kernel::ordinary_scheduling();
-    kernel::ordinary_personality();
+    kernel::reset_signals();
+    kernel::reset_scheduling();
+    kernel::reset_personality();
     kernel::set_umask(0o022);
     for (resource, soft, hard) in LIMITS {
         let _ = kernel::limit_as_allowed(resource, soft, hard);
     }
-    // A host that must go earlier than that stays where it is: only root may lower a score.
+    // If the host's own score is already higher it stays, because only root may lower a score.
     let _ = std::fs::write("/proc/self/oom_score_adj", GOES_SECOND);
 }

@@ -1,19 +1,23 @@
-//! The helper's side of the jail: a single-threaded process that builds the outer jail and then becomes the zygote.
+//! The helper's side of the jail. The helper is a single-threaded process that builds the outer
+//! jail. Its child becomes the zygote.
 //!
 //! ```text
-//!  host ──exec──► helper ──fork──► PID 1 of a new pid namespace
-//!                  │                 mount, ipc, uts, net namespaces ─► guest root ─► pivot ─► ids ─► capabilities ─► exec
-//!                  └ waits: the host gone ► kill; PID 1 gone ► exit the same way
+//!  host ──exec──► helper ──fork──► PID 1 of a new pid namespace:
+//!                  │                mount, ipc, uts, net namespaces ─► guest root ─► pivot
+//!                  │                ─► ids ─► capabilities ─► exec
+//!                  └ waits: host gone ► kill; PID 1 gone ► exit the same way
 //! ```
 //!
-//! It gets one message on descriptor 0 with the spec and the descriptors to pass on. When a step fails it answers on the
-//! same socket with the step's name, and exits. It must never be entered from a process that has threads.
+//! It gets one message on descriptor 0, with the spec and the descriptors to pass on. If a step
+//! fails, it answers on the same socket with the name of the step, and exits.
+//!
+//! A process that has threads must never enter this module.
 
 mod identity;
 mod inherited;
+mod outer_jail;
 mod probe;
 mod root;
-mod stages;
 
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,11 +25,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use crate::spec::JailSpec;
 use crate::sys::kernel;
 
-pub(crate) use probe::{ProbeAnswer, Probed};
+pub(crate) use probe::{ProbeAnswer, TrialResult};
 
-/// The descriptor on which the helper talks with the host, and the zygote after it.
+/// The descriptor on which the helper, and later the zygote, talks to the host.
 pub(crate) const CONTROL: i32 = 0;
-/// The descriptor at which the zygote finds what the host passed on.
+/// The first of the descriptors that the zygote gets from the host.
 pub(crate) const PASSED_ON: i32 = 3;
 
 /// The message that asks for a jail. The spec comes as a file, because it may be long.
@@ -52,11 +56,11 @@ impl<T> Named<T> for io::Result<T> {
     }
 }
 
-/// The helper's whole life.
+/// The whole life of the helper.
 pub(crate) fn run() -> ! {
-    // Whatever the host forgot to mark close-on-exec is none of the guest's business.
+    // The guest must not get what the host forgot to mark close-on-exec.
     let _ = kernel::close_from(PASSED_ON);
-    inherited::put_back();
+    inherited::reset();
     let mut buffer = [0; 64];
     let code = match kernel::receive_with_descriptors(CONTROL, &mut buffer) {
         Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors) {
@@ -77,7 +81,7 @@ pub(crate) fn run() -> ! {
 
 fn jail(mut descriptors: Vec<OwnedFd>) -> Step<i32> {
     let spec = read_spec(&mut descriptors).step(|| "read the jail's spec".into())?;
-    stages::enter(&spec, descriptors)
+    outer_jail::enter(&spec, descriptors)
 }
 
 fn read_spec(descriptors: &mut Vec<OwnedFd>) -> io::Result<JailSpec> {
@@ -91,7 +95,7 @@ fn read_spec(descriptors: &mut Vec<OwnedFd>) -> io::Result<JailSpec> {
     serde_json::from_slice(&text).map_err(io::Error::other)
 }
 
-/// Answers the host in the zygote's own language: one JSON object a message.
+/// Answers the host in the zygote's format: one JSON object per message.
 fn tell_host(failed: &StepError) {
     let text = serde_json::json!({
         "type": "failed",
@@ -99,7 +103,7 @@ fn tell_host(failed: &StepError) {
         "error": failed.error.to_string(),
         "errno": failed.error.raw_os_error(),
     });
-    // When the host is gone there is nobody left to tell.
+    // If the host is gone there is nobody to tell.
     let _ = write_control(text.to_string().as_bytes());
 }
 
@@ -107,9 +111,9 @@ fn write_control(message: &[u8]) -> io::Result<()> {
     kernel::borrow_file(CONTROL).write_all(message)
 }
 
-/// Marks what the zygote shall find after `exec`, from [`PASSED_ON`] up.
+/// Arranges the descriptors that the zygote finds after `exec`, from [`PASSED_ON`] up.
 pub(crate) fn pass_on(descriptors: &[OwnedFd]) -> io::Result<()> {
-    // First out of the way of the numbers they are going to, then there.
+    // First move them out of the range of numbers they are going to, then into it.
     let least = PASSED_ON + descriptors.len() as i32 + 16;
     let aside: Vec<i32> = descriptors
         .iter()

@@ -1,4 +1,5 @@
-//! Tries each protection for real, in a process made for it, because what a kernel has and what it lets us use differ.
+//! Tries each protection for real, each in a process of its own. A kernel may have a feature and
+//! still not let us use it.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -9,23 +10,23 @@ use super::root;
 use crate::spec::RootEntry;
 use crate::sys::kernel::{self, Forked};
 
-/// What was tried and what came of it.
+/// The outcome of one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Probed {
-    /// The name of what was tried.
+pub(crate) struct TrialResult {
+    /// The name of the protection.
     pub name: String,
-    /// What the kernel answered, when it refused.
+    /// The kernel's answer, if it refused.
     pub refused: Option<String>,
-    /// The error's number, for the remedy.
+    /// The error number. It decides the remedy.
     pub errno: Option<i32>,
 }
 
-/// The helper's whole answer.
+/// The complete answer of the helper.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProbeAnswer {
-    /// One entry a trial.
-    pub trials: Vec<Probed>,
-    /// The Landlock version, 0 for none.
+    /// One entry per trial.
+    pub trials: Vec<TrialResult>,
+    /// The Landlock version, or 0 if there is none.
     pub landlock: u32,
 }
 
@@ -34,14 +35,16 @@ type Trial = (&'static str, fn() -> io::Result<()>);
 pub(super) fn probe_all() -> ProbeAnswer {
     let trials: [Trial; 10] = [
         ("user_namespace", own_namespace),
-        ("mount_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWNS))),
-        ("pid_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWPID))),
-        ("ipc_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWIPC))),
-        ("uts_namespace", || own_namespace().and_then(|()| kernel::leave_namespaces(kernel::CLONE_NEWUTS))),
+        ("mount_namespace", || {
+            own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWNS))
+        }),
+        ("pid_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWPID))),
+        ("ipc_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWIPC))),
+        ("uts_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWUTS))),
         ("network_namespace", || {
             own_namespace()?;
-            kernel::leave_namespaces(kernel::CLONE_NEWNET)?;
-            kernel::raise_loopback()
+            kernel::unshare_namespaces(kernel::CLONE_NEWNET)?;
+            kernel::bring_up_loopback()
         }),
         ("private_root", private_root),
         ("capabilities", || own_namespace().and_then(|()| kernel::keep_only_capabilities(&[]))),
@@ -55,9 +58,9 @@ pub(super) fn probe_all() -> ProbeAnswer {
     ProbeAnswer {
         trials: trials
             .into_iter()
-            .map(|(name, trial)| match in_a_process_of_its_own(trial) {
-                Ok(()) => Probed { name: name.into(), refused: None, errno: None },
-                Err(error) => Probed {
+            .map(|(name, trial)| match in_child_process(trial) {
+                Ok(()) => TrialResult { name: name.into(), refused: None, errno: None },
+                Err(error) => TrialResult {
                     name: name.into(),
                     refused: Some(error.to_string()),
                     errno: error.raw_os_error(),
@@ -69,21 +72,21 @@ pub(super) fn probe_all() -> ProbeAnswer {
 }
 
 fn own_namespace() -> io::Result<()> {
-    super::identity::become_lone_user().map_err(|failed| failed.error)
+    super::identity::enter_single_id_namespace().map_err(|failed| failed.error)
 }
 
-/// The whole of what the outer jail does to the file system, on a small scale.
+/// Does what the outer jail does to the file system, on a small scale.
 fn private_root() -> io::Result<()> {
     own_namespace()?;
-    kernel::leave_namespaces(kernel::CLONE_NEWNS | kernel::CLONE_NEWPID)?;
-    in_a_process_of_its_own(|| {
+    kernel::unshare_namespaces(kernel::CLONE_NEWNS | kernel::CLONE_NEWPID)?;
+    in_child_process(|| {
         let entries =
             [RootEntry::Device { path: "/dev/null".into() }, RootEntry::Proc { path: "/proc".into() }];
         root::build_and_enter(&entries).map_err(|failed| failed.error)
     })
 }
 
-fn in_a_process_of_its_own(trial: fn() -> io::Result<()>) -> io::Result<()> {
+fn in_child_process(trial: fn() -> io::Result<()>) -> io::Result<()> {
     let (mut ours, theirs) = UnixStream::pair()?;
     match kernel::fork_here()? {
         Forked::Child => {

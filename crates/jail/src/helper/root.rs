@@ -10,14 +10,15 @@ use super::{Named, Step};
 use crate::spec::{Expected, FileIdentity, RootEntry};
 use crate::sys::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
 
-/// Any directory that every system has will do: what is mounted over it is seen in this mount namespace only.
+/// Any directory that every system has will do. Only this mount namespace sees what is mounted over
+/// it.
 const STAGING: &str = "/tmp";
 
-/// Builds the root and makes it *the* root. Afterwards the host's files are not hidden but absent.
+/// Builds the root and enters it. Afterwards the host's files are absent, not just hidden.
 pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     kernel::mount_at("none", "/", "none", kernel::MS_REC | kernel::MS_PRIVATE, "")
         .step(|| "make mounts private".into())?;
-    // Opened before the staging place is covered, because a source may be below it.
+    // Open the sources before the staging directory is covered, because a source may be below it.
     let sources = entries
         .iter()
         .map(|entry| match source_of(entry) {
@@ -33,8 +34,8 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
     for (entry, source) in entries.iter().zip(&sources) {
         place(entry, source.as_ref())?;
     }
-    let root = kernel::open_place(STAGING).step(|| format!("open {STAGING}"))?;
-    kernel::enter_place(root.as_raw_fd()).step(|| "enter the new root".into())?;
+    let root = kernel::open_path(STAGING).step(|| format!("open {STAGING}"))?;
+    kernel::enter_directory(root.as_raw_fd()).step(|| "enter the new root".into())?;
     kernel::pivot_here().step(|| "make the new root the root".into())?;
     std::env::set_current_dir("/").step(|| "enter the new root".into())?;
     kernel::add_mount_attributes("/", MOUNT_ATTR_RDONLY, false).step(|| "make the root read-only".into())
@@ -50,9 +51,9 @@ fn source_of(entry: &RootEntry) -> Option<(&Path, Expected)> {
 
 fn open(path: &str, expected: Expected) -> io::Result<OwnedFd> {
     match expected {
-        Expected::Anything => kernel::open_place(path),
+        Expected::Anything => kernel::open_path(path),
         Expected::File(identity) => {
-            let place = kernel::open_place_without_links(path)?;
+            let place = kernel::open_path_without_links(path)?;
             match FileIdentity::of(&place)? == identity {
                 true => Ok(place),
                 false => Err(io::Error::other("something else has been put there since it was looked at")),
@@ -145,7 +146,7 @@ mod tests {
         fs::create_dir(&place).unwrap();
         let told = open(path, expected).unwrap_err().to_string();
         assert!(told.contains("something else"), "{told}");
-        // A link to the very same directory is somebody's, too.
+        // A link is refused too, even one to the very same directory.
         fs::remove_dir(&place).unwrap();
         symlink("elsewhere", &place).unwrap();
         assert!(open(path, expected).is_err());

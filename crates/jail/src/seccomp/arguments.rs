@@ -1,7 +1,8 @@
-//! Calls that a guest has for some purposes only.
+//! System calls that a guest may use for some purposes only.
 //!
-//! Wherever it is possible the rule is a list of what is fine: kinds of sockets, their options, requests to drivers,
-//! attributes of a process. What is not on a list is answered as a kernel would that has no such thing.
+//! Where possible, a rule lists what is allowed: kinds of sockets, their options, requests to
+//! drivers, attributes of a process. For anything else the answer is that of a kernel without the
+//! feature.
 
 use linux_raw_sys::{general, ioctl, net, prctl};
 
@@ -17,24 +18,24 @@ const DONE: Answer = Answer::Errno(0);
 /// Adds the rules to a table in which these calls are allowed.
 pub(super) fn restrict(table: &mut Table) {
     let rules = [
-        (general::__NR_socket, only(sockets(), EPERM)),
-        (general::__NR_socketpair, only(unix_sockets(), EPERM)),
+        (general::__NR_socket, allow_only(sockets(), EPERM)),
+        (general::__NR_socketpair, allow_only(unix_sockets(), EPERM)),
         (general::__NR_setsockopt, settable()),
-        (general::__NR_getsockopt, only(socket_options(READABLE), ENOPROTOOPT)),
-        (general::__NR_ioctl, only(vec![vec![one_of(1, REQUESTS)]], ENOTTY)),
-        (general::__NR_prctl, only(vec![vec![one_of(0, ATTRIBUTES)]], EINVAL)),
-        (general::__NR_fcntl, only(vec![vec![one_of(1, DESCRIPTOR_COMMANDS)]], EINVAL)),
-        (general::__NR_madvise, only(vec![vec![one_of(2, ADVICE)]], EINVAL)),
-        (general::__NR_sendto, but(vec![any_bit(3, NOT_SENT)], EPERM)),
-        (general::__NR_sendmsg, but(vec![any_bit(2, NOT_SENT)], EPERM)),
-        (general::__NR_sendmmsg, but(vec![any_bit(3, NOT_SENT)], EPERM)),
-        // Huge pages come out of a pool that is the machine's, and no memory limit counts them.
-        (general::__NR_mmap, but(vec![any_bit(3, general::MAP_HUGETLB)], ENOMEM)),
-        (general::__NR_memfd_create, but(vec![any_bit(1, !MEMORY_FILE_FLAGS)], EINVAL)),
-        (general::__NR_shmget, but(vec![any_bit(2, SHM_HUGETLB)], EPERM)),
-        // A hint to drop what is cached of a file, which others may be using.
-        (general::__NR_fadvise64, but(vec![equal(3, general::POSIX_FADV_DONTNEED)], DONE)),
-        (general::__NR_setrlimit, but(vec![equal(0, general::RLIMIT_CORE)], DONE)),
+        (general::__NR_getsockopt, allow_only(socket_options(READABLE), ENOPROTOOPT)),
+        (general::__NR_ioctl, allow_only(vec![vec![one_of(1, REQUESTS)]], ENOTTY)),
+        (general::__NR_prctl, allow_only(vec![vec![one_of(0, ATTRIBUTES)]], EINVAL)),
+        (general::__NR_fcntl, allow_only(vec![vec![one_of(1, DESCRIPTOR_COMMANDS)]], EINVAL)),
+        (general::__NR_madvise, allow_only(vec![vec![one_of(2, ADVICE)]], EINVAL)),
+        (general::__NR_sendto, allow_unless(vec![any_bit(3, NOT_SENT)], EPERM)),
+        (general::__NR_sendmsg, allow_unless(vec![any_bit(2, NOT_SENT)], EPERM)),
+        (general::__NR_sendmmsg, allow_unless(vec![any_bit(3, NOT_SENT)], EPERM)),
+        // Huge pages come out of a pool of the whole machine, and no memory limit counts them.
+        (general::__NR_mmap, allow_unless(vec![any_bit(3, general::MAP_HUGETLB)], ENOMEM)),
+        (general::__NR_memfd_create, allow_unless(vec![any_bit(1, !MEMORY_FILE_FLAGS)], EINVAL)),
+        (general::__NR_shmget, allow_unless(vec![any_bit(2, SHM_HUGETLB)], EPERM)),
+        // A hint to drop cached pages of a file, which others may be using.
+        (general::__NR_fadvise64, allow_unless(vec![equal(3, general::POSIX_FADV_DONTNEED)], DONE)),
+        (general::__NR_setrlimit, allow_unless(vec![equal(0, general::RLIMIT_CORE)], DONE)),
         (general::__NR_prlimit64, limits()),
     ];
     for (call, treatment) in rules.into_iter().chain(set_id_bits()).chain(priorities_of_pid_1()) {
@@ -43,14 +44,14 @@ pub(super) fn restrict(table: &mut Table) {
     }
 }
 
-/// Allowed if all tests of one case hold.
-fn only(cases: Vec<Vec<Test>>, otherwise: Answer) -> Treatment {
+/// Allows the call if all tests of one case hold.
+fn allow_only(cases: Vec<Vec<Test>>, otherwise: Answer) -> Treatment {
     let rules = cases.into_iter().map(|tests| Rule { tests, answer: Answer::Allow }).collect();
     Treatment { rules, otherwise }
 }
 
-/// Allowed unless all tests hold.
-fn but(tests: Vec<Test>, answer: Answer) -> Treatment {
+/// Allows the call unless all tests hold.
+fn allow_unless(tests: Vec<Test>, answer: Answer) -> Treatment {
     Treatment { rules: vec![Rule { tests, answer }], otherwise: Answer::Allow }
 }
 
@@ -66,7 +67,8 @@ fn any_bit(argument: u8, mask: u32) -> Test {
     Test::AnyOf { argument, mask }
 }
 
-/// Streams and datagrams, of Unix and of the Internet. Every other kind is a driver more, some loaded on demand.
+/// Streams and datagrams, over Unix and Internet sockets. Every other kind means one more driver,
+/// and some are loaded on demand.
 fn sockets() -> Vec<Vec<Test>> {
     let internet = |kind, protocol: i32| {
         vec![
@@ -86,12 +88,12 @@ fn unix_sockets() -> Vec<Vec<Test>> {
     vec![unix(net::SOCK_STREAM), unix(net::SOCK_DGRAM)]
 }
 
-/// A socket's type, whatever flags are set beside it.
+/// Tests a socket's type, whatever flags are set beside it.
 fn of_type(kind: u32) -> Test {
     Test::Masked { argument: 1, mask: 0xf, value: kind }
 }
 
-/// Options by their level.
+/// Socket options, by level.
 type Options = &'static [(u32, &'static [u32])];
 
 fn socket_options(options: Options) -> Vec<Vec<Test>> {
@@ -103,9 +105,16 @@ const SOL_IP: u32 = 0;
 const SOL_TCP: u32 = 6;
 const SOL_IPV6: u32 = 41;
 
-/// What programs set. Not here: filters (programs in the kernel), other drivers on top of a connection, time stamps (a
-/// switch for the whole machine), memory shared with the network, labels that outlive their socket, handles on others,
-/// groups of receivers (kept with the interface, in nobody's account, and there is nobody else on it).
+/// Options that programs set. Left out on purpose:
+///
+/// - filters, which are programs in the kernel;
+/// - other drivers on top of a connection;
+/// - time stamps, a switch for the whole machine;
+/// - memory shared with the network;
+/// - labels that outlive their socket;
+/// - handles on other processes;
+/// - groups of receivers: the interface keeps them, nobody is charged for them, and the interface
+///   has no other user.
 const SETTABLE: Options = &[
     (
         SOL_SOCKET,
@@ -184,8 +193,9 @@ const SETTABLE: Options = &[
     ),
 ];
 
-/// What programs ask for besides: the same, and what can only be read. Not here: numbers that are unique on the
-/// machine and so count everybody's sockets, and handles on whoever made the channel.
+/// Options that programs only read, besides those above. Left out on purpose: numbers that are
+/// unique on the machine, because they count everybody's sockets, and handles on whoever made the
+/// channel.
 const READABLE: Options = &[
     SETTABLE[0],
     SETTABLE[1],
@@ -211,16 +221,18 @@ const READABLE: Options = &[
     (SOL_IPV6, &[net::IPV6_MTU]),
 ];
 
-/// The list, but a socket keeps the buffers it has, and says that it was done. A listener hands its size on to
-/// connections that nobody has accepted, and what those hold is in nobody's account.
+/// The list above, except that a request to resize a buffer succeeds and does nothing. A listener
+/// passes its buffer size on to connections that nobody has accepted, and what those hold is
+/// charged to nobody.
 fn settable() -> Treatment {
     let buffers = vec![equal(1, SOL_SOCKET), one_of(2, &[net::SO_RCVBUF, net::SO_SNDBUF])];
-    let mut list = only(socket_options(SETTABLE), ENOPROTOOPT);
+    let mut list = allow_only(socket_options(SETTABLE), ENOPROTOOPT);
     list.rules.insert(0, Rule { tests: buffers, answer: DONE });
     list
 }
 
-/// Requests to drivers: what a descriptor holds, what a terminal looks like, what interfaces there are.
+/// Requests to drivers: what a descriptor holds, what a terminal looks like, what interfaces there
+/// are.
 const REQUESTS: &[u32] = &[
     ioctl::FIONREAD,
     ioctl::FIONBIO,
@@ -245,9 +257,10 @@ const REQUESTS: &[u32] = &[
     ioctl::SIOCGIFMTU,
     ioctl::SIOCGIFHWADDR,
     ioctl::SIOCGIFINDEX,
-    // By which a zygote raises a new loopback. It takes a right over the network that no guest has.
+    // The zygote brings up a new loopback with this. It takes a network capability that no guest
+    // has.
     ioctl::SIOCSIFFLAGS,
-    // By which PID 1 of a cell hears of a guest's sockets. On anything but its listener they mean nothing.
+    // PID 1 of a cell learns of a guest's sockets with these. They work on its listener only.
     SECCOMP_IOCTL_NOTIF_RECV,
     SECCOMP_IOCTL_NOTIF_SEND,
     SECCOMP_IOCTL_NOTIF_SET_FLAGS,
@@ -256,8 +269,9 @@ const SECCOMP_IOCTL_NOTIF_SET_FLAGS: u32 = 0x4008_2104;
 const SECCOMP_IOCTL_NOTIF_RECV: u32 = 0xc050_2100;
 const SECCOMP_IOCTL_NOTIF_SEND: u32 = 0xc018_2101;
 
-/// What a process may say of itself. `PR_CAPBSET_DROP` and `PR_CAP_AMBIENT` are how a cell gives rights up. Not here: names
-/// for pieces of memory, each of which is a piece of the kernel's that nobody counts.
+/// Attributes a process may set on itself. A cell drops capabilities with `PR_CAPBSET_DROP` and
+/// `PR_CAP_AMBIENT`. Left out on purpose: names for memory areas, because each takes kernel memory
+/// that nobody counts.
 const ATTRIBUTES: &[u32] = &[
     prctl::PR_SET_PDEATHSIG,
     prctl::PR_GET_PDEATHSIG,
@@ -286,8 +300,9 @@ const ATTRIBUTES: &[u32] = &[
 ];
 pub(super) const PR_SET_SECCOMP: u32 = prctl::PR_SET_SECCOMP;
 
-/// What may be done with a descriptor. Not here: being told who uses a file, making them wait, and locks that belong to
-/// an open file, which the kernel shows to nobody as a cell's.
+/// Operations on a descriptor. Left out on purpose: notice of who uses a file, leases that make
+/// others wait, and locks that belong to an open file, because the kernel does not show those as a
+/// cell's.
 const DESCRIPTOR_COMMANDS: &[u32] = &[
     general::F_DUPFD,
     general::F_GETFD,
@@ -312,7 +327,8 @@ const DESCRIPTOR_COMMANDS: &[u32] = &[
     general::F_GET_SEALS,
 ];
 
-/// What may be said about memory. Not here: having pages merged with those of others, and taking them out of use.
+/// Advice about memory. Left out on purpose: merging pages with those of others, and taking pages
+/// out of use.
 const ADVICE: &[u32] = &[
     general::MADV_DONTNEED,
     general::MADV_FREE,
@@ -339,7 +355,8 @@ const ADVICE: &[u32] = &[
     general::MADV_GUARD_REMOVE,
 ];
 
-/// Out-of-band data, which only exploits send over Unix sockets, and connecting by sending, about which nobody is asked.
+/// Out-of-band data, which only exploits send over Unix sockets, and connecting while sending,
+/// which no filter asks about.
 const NOT_SENT: u32 = net::MSG_OOB | MSG_FASTOPEN;
 const MSG_FASTOPEN: u32 = 0x2000_0000;
 
@@ -347,8 +364,9 @@ const MEMORY_FILE_FLAGS: u32 =
     general::MFD_CLOEXEC | general::MFD_ALLOW_SEALING | general::MFD_NOEXEC_SEAL | general::MFD_EXEC;
 const SHM_HUGETLB: u32 = 0o4000;
 
-/// One's own limits only: PID 1 has some too, and a filter cannot tell one's own number from its. The limit on core
-/// files says it was changed and stays: it is 1 already, and 0 would bring the host's crash handler back.
+/// Limits of the calling process only. PID 1 has limits too, and a filter cannot tell the caller's
+/// own pid from PID 1's. Changing the core file limit succeeds and does nothing: it is 1 already,
+/// and 0 would bring the host's crash handler back.
 fn limits() -> Treatment {
     let others = Test::NotIn { argument: 0, values: vec![0] };
     let core = vec![equal(1, general::RLIMIT_CORE), Test::NotNull { argument: 2 }];
@@ -358,13 +376,16 @@ fn limits() -> Treatment {
     }
 }
 
-/// Set-user-id and set-group-id bits, which do nothing in a cell and, in a granted directory, everything on the host.
+/// Set-user-id and set-group-id bits. They do nothing in a cell, but in a granted directory they
+/// take effect on the host.
 fn set_id_bits() -> Vec<(u32, Treatment)> {
     const BITS: u32 = general::S_ISUID | general::S_ISGID;
-    /// Either makes the mode count: `O_CREAT`, and the bit by which `O_TMPFILE` differs from `O_DIRECTORY`.
+    /// Either one makes the mode count: `O_CREAT`, or the bit by which `O_TMPFILE` differs from
+    /// `O_DIRECTORY`.
     const CREATING: u32 = general::O_CREAT | 0o20_000_000;
-    let mode = |argument| but(vec![any_bit(argument, BITS)], EPERM);
-    let creating = |flags, argument| but(vec![any_bit(flags, CREATING), any_bit(argument, BITS)], EPERM);
+    let mode = |argument| allow_unless(vec![any_bit(argument, BITS)], EPERM);
+    let creating =
+        |flags, argument| allow_unless(vec![any_bit(flags, CREATING), any_bit(argument, BITS)], EPERM);
     vec![
         #[cfg(target_arch = "x86_64")]
         (general::__NR_chmod, mode(1)),
@@ -381,8 +402,8 @@ fn set_id_bits() -> Vec<(u32, Treatment)> {
     ]
 }
 
-/// Slowing down the cell's PID 1, by its number, its group's or its user's. Where cells are used again, what it starts
-/// next would be slow as well.
+/// Slowing down the cell's PID 1, by its pid, its group or its user. Where a cell is used again,
+/// whatever it starts next would be slow as well.
 fn priorities_of_pid_1() -> Vec<(u32, Treatment)> {
     const IOPRIO_WHO_USER: u32 = 3;
     let pid_1 = |argument| Rule { tests: vec![equal(argument, 1)], answer: EPERM };

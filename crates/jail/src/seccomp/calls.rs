@@ -1,12 +1,12 @@
-//! Which system calls a guest has.
+//! The system calls a guest has.
 //!
-//! The list is what CPython, the C extensions of the packages that scripts use, and the programs of a shell were seen to
-//! call, and what the C library may call in their place. Whatever is not on it does not exist for a guest, so a call
-//! that a later kernel adds is closed until somebody adds it here.
+//! The list holds what CPython, the C extensions of common packages and the programs of a shell
+//! were seen to call, and what the C library may call instead. A call that is not listed does not
+//! exist for a guest. So a call that a later kernel adds stays closed until somebody adds it here.
 
 use linux_raw_sys::general as nr;
 
-/// Calls that are carried out whatever their arguments. Some have argument rules on top, in `arguments`.
+/// Calls that are allowed. Some have argument rules on top, in `arguments`.
 pub(super) const ALLOWED: &[u32] = &[
     // Files, by descriptor and by name.
     nr::__NR_read,
@@ -181,7 +181,7 @@ pub(super) const ALLOWED: &[u32] = &[
     nr::__NR_timer_getoverrun,
     nr::__NR_timer_gettime,
     nr::__NR_timer_settime,
-    // Who one is. A guest has one id, and whatever it asks for beyond that is refused for want of rights.
+    // Identity. A guest has one id. The kernel refuses any other for lack of rights.
     nr::__NR_getuid,
     nr::__NR_geteuid,
     nr::__NR_getgid,
@@ -219,7 +219,7 @@ pub(super) const ALLOWED: &[u32] = &[
     nr::__NR_recvfrom,
     nr::__NR_recvmsg,
     nr::__NR_recvmmsg,
-    // System V objects, which a cell has a namespace of its own for.
+    // System V objects. A cell has its own namespace for them.
     nr::__NR_shmget,
     nr::__NR_shmat,
     nr::__NR_shmdt,
@@ -232,15 +232,15 @@ pub(super) const ALLOWED: &[u32] = &[
     nr::__NR_msgsnd,
     nr::__NR_msgrcv,
     nr::__NR_msgctl,
-    // The machine, as far as it tells.
+    // Facts about the machine.
     nr::__NR_uname,
     nr::__NR_sysinfo,
     nr::__NR_getrandom,
 ];
 
-/// The same in their older forms, which only this architecture has.
+/// Older forms of the calls above, which only this architecture has.
 #[cfg(target_arch = "x86_64")]
-pub(super) const ALLOWED_HERE: &[u32] = &[
+pub(super) const ALLOWED_ON_THIS_ARCHITECTURE: &[u32] = &[
     nr::__NR_access,
     nr::__NR_alarm,
     nr::__NR_arch_prctl,
@@ -278,16 +278,16 @@ pub(super) const ALLOWED_HERE: &[u32] = &[
     nr::__NR_vfork,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) const ALLOWED_HERE: &[u32] = &[];
+pub(super) const ALLOWED_ON_THIS_ARCHITECTURE: &[u32] = &[];
 
-/// Calls that say they were carried out and do nothing: they would write out every file system of the machine.
+/// Calls that report success and do nothing. They would write out every file system of the machine.
 pub(super) const PRETENDED: &[u32] = &[nr::__NR_sync, nr::__NR_syncfs];
 
-/// Calls that make memory which lives on without a process that has it mapped, and so without a limit but a control
-/// group's.
-pub(super) const MEMORY_OF_NOBODY: &[u32] = &[nr::__NR_memfd_create, nr::__NR_shmget];
+/// Calls that make memory which lives on when no process has it mapped. Only a control group can
+/// limit it.
+pub(super) const UNOWNED_MEMORY: &[u32] = &[nr::__NR_memfd_create, nr::__NR_shmget];
 
-/// Calls that a zygote makes cells by, and that its cells do not have.
+/// Calls with which a zygote makes cells, and which its cells do not have.
 pub(super) const FOR_MAKING_CELLS: &[u32] = &[
     nr::__NR_unshare,
     nr::__NR_setns,
@@ -298,9 +298,9 @@ pub(super) const FOR_MAKING_CELLS: &[u32] = &[
     nr::__NR_landlock_restrict_self,
 ];
 
-/// Calls that exist and are not for guests. They are told so: "operation not permitted" is what an ordinary user gets
-/// for most of them anyway, and programs know how to take it. Everything else that is not allowed is "no such call",
-/// upon which programs fall back to an older way.
+/// Calls that exist but are not for guests. They fail with "operation not permitted": most of them
+/// fail that way for any ordinary user, and programs know how to handle it. Every other call that
+/// is not allowed fails with "no such call", and programs fall back to an older one.
 pub(super) const FORBIDDEN: &[u32] = &[
     nr::__NR_acct,
     nr::__NR_add_key,

@@ -1,17 +1,19 @@
 //! What a cell may ask of the kernel.
 //!
 //! ```text
-//!  calls.rs       the calls a guest has; every other one does not exist for it
-//!  arguments.rs   those it has for some purposes only
-//!  program.rs     both as a program that the kernel runs on every call
+//!  calls.rs       the calls a guest has; no other exists for it
+//!  arguments.rs   the calls it has for some purposes only
+//!  program.rs     turns both into a program that the kernel runs on every call
 //! ```
 //!
-//! Both are lists of what is fine, taken from what CPython, its C extensions and ordinary programs were seen to use. So
-//! a call, a kind of socket or a request that a later kernel adds is closed until somebody adds it here.
+//! Both are lists of what is allowed, taken from what CPython, its C extensions and ordinary
+//! programs were seen to use. So a call, a kind of socket or a request that a later kernel adds
+//! stays closed until somebody adds it here.
 //!
-//! The zygote lives under the same list and every cell inherits it. Only the few calls by which cells are made are left
-//! to a second program that each cell adds, because the kernel compiles a program anew each time one is installed. Where
-//! both have an opinion the kernel takes the stricter answer.
+//! The zygote lives under the same list, and every cell inherits it. Only the few calls that make
+//! cells are left to a second program, which each cell adds. That program is small because the
+//! kernel compiles it again for each cell. Where the two programs differ, the kernel takes the
+//! stricter answer.
 
 mod arguments;
 mod calls;
@@ -26,40 +28,41 @@ const EINVAL: Answer = Answer::Errno(22);
 const ENOSYS: Answer = Answer::Errno(38);
 const DONE: Answer = Answer::Errno(0);
 
-/// Whether anybody is asked before a guest makes things in the kernel that no limit counts: sockets of the Internet
-/// families, connections that nobody has accepted, locks on parts of files.
+/// Whether PID 1 is asked before a guest makes something in the kernel that no limit counts: an
+/// Internet socket, a connection that nobody has accepted, a lock on a part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supervision {
-    /// Each such call waits until whoever holds the listener of this program has answered.
+    /// Each such call waits for an answer from the process that holds this program's listener.
     Watched,
     /// Nobody is asked.
     Unwatched,
 }
 
-/// The program of a zygote, in the kernel's own layout. Its cells inherit it.
+/// The zygote's program, in the kernel's layout. Its cells inherit it.
 pub fn zygote_filter() -> Vec<u8> {
     compile(&zygote_table(), ENOSYS)
 }
 
-/// In what cells differ.
+/// The ways in which cells' filters differ.
 #[derive(Debug, Clone, Copy)]
 pub struct CellFilter {
-    /// Whether somebody is asked about its sockets and locks.
+    /// Whether somebody is asked about sockets and locks.
     pub supervision: Supervision,
-    /// What of its memory a control group counts.
-    pub counted: Counted,
+    /// How the cell's memory is counted.
+    pub memory: MemoryAccounting,
 }
 
-/// Whether a cell's memory is counted for all its processes together.
+/// How a cell's memory is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
-    /// It is.
-    Everything,
-    /// It is not: memory that belongs to no process would belong to nobody, so none can be had.
-    Nothing,
+pub enum MemoryAccounting {
+    /// A control group counts all processes of the cell together.
+    PerCell,
+    /// Each process counts alone. Memory that belongs to no process would escape every limit, so
+    /// the filter refuses it.
+    PerProcess,
 }
 
-/// What each cell adds to it.
+/// The program that each cell adds to the zygote's.
 pub fn cell_filter(cell: CellFilter) -> Vec<u8> {
     compile(&cell_table(cell), Answer::Allow)
 }
@@ -69,7 +72,7 @@ fn zygote_table() -> Table {
         calls.iter().map(move |call| (i64::from(*call), Treatment::from(answer)))
     };
     let mut table: Table = with(calls::ALLOWED, Answer::Allow)
-        .chain(with(calls::ALLOWED_HERE, Answer::Allow))
+        .chain(with(calls::ALLOWED_ON_THIS_ARCHITECTURE, Answer::Allow))
         .chain(with(calls::FOR_MAKING_CELLS, Answer::Allow))
         .chain(with(calls::PRETENDED, DONE))
         .chain(with(calls::FORBIDDEN, EPERM))
@@ -88,7 +91,7 @@ fn cell_table(cell: CellFilter) -> Table {
         calls::FOR_MAKING_CELLS.iter().map(|call| (i64::from(*call), Treatment::from(EPERM))).collect();
     let new_namespaces = Test::AnyOf { argument: 0, mask: NAMESPACES };
     table.insert(general::__NR_clone.into(), unless(new_namespaces, EPERM));
-    // Each would be a program in the kernel, in memory that all of the machine shares a bound on.
+    // Each filter is a program in the kernel, in memory for which the whole machine has one limit.
     let more_filters = Test::In { argument: 0, values: vec![arguments::PR_SET_SECCOMP] };
     table.insert(general::__NR_prctl.into(), unless(more_filters, EINVAL));
     if cell.supervision == Supervision::Watched {
@@ -98,8 +101,8 @@ fn cell_table(cell: CellFilter) -> Table {
         let locking = Test::In { argument: 1, values: vec![general::F_SETLK, general::F_SETLKW] };
         table.insert(general::__NR_fcntl.into(), unless(locking, Answer::Notify));
     }
-    if cell.counted == Counted::Nothing {
-        for call in calls::MEMORY_OF_NOBODY {
+    if cell.memory == MemoryAccounting::PerProcess {
+        for call in calls::UNOWNED_MEMORY {
             table.insert((*call).into(), ENOSYS.into());
         }
     }
@@ -112,7 +115,7 @@ mod tests {
     use super::*;
 
     fn cell(supervision: Supervision) -> Vec<u8> {
-        cell_filter(CellFilter { supervision, counted: Counted::Nothing })
+        cell_filter(CellFilter { supervision, memory: MemoryAccounting::PerProcess })
     }
 
     #[test]
@@ -129,7 +132,7 @@ mod tests {
     fn no_call_is_listed_twice() {
         let lists = [
             calls::ALLOWED,
-            calls::ALLOWED_HERE,
+            calls::ALLOWED_ON_THIS_ARCHITECTURE,
             calls::FOR_MAKING_CELLS,
             calls::PRETENDED,
             calls::FORBIDDEN,

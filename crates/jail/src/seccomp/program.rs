@@ -1,14 +1,15 @@
 //! Turns a table of system calls into a program for the kernel.
 //!
 //! ```text
-//!  number ─► binary search over the table ─► leaf: an answer, or a block of argument tests that ends in one
+//!  number ─► binary search over the table ─► leaf: an answer, or argument tests that end in one
 //! ```
 //!
-//! The search takes about nine comparisons for any call, wherever it is in the table. That matters for calls with
-//! argument tests: the kernel remembers the answer of a call only where the arguments play no part.
+//! The search takes about nine comparisons for any call, wherever it is in the table. That matters
+//! for calls with argument tests, because the kernel caches an answer only if it does not depend on
+//! the arguments.
 //!
-//! Only the lower half of an argument is compared. The kernel reads 32 bits of everything that is tested here, and a
-//! test of all 64 could be fooled by the rest.
+//! Only the lower half of an argument is compared. The kernel reads 32 bits of every argument
+//! tested here, so a test of all 64 bits could be fooled by the rest.
 
 use std::collections::BTreeMap;
 
@@ -17,40 +18,40 @@ use std::collections::BTreeMap;
 pub(super) enum Answer {
     /// Carries it out.
     Allow,
-    /// Returns this error, or success for 0, and does nothing.
+    /// Does nothing and returns this error, or success for 0.
     Errno(u16),
-    /// Asks whoever holds the listener.
+    /// Asks the process that holds the listener.
     Notify,
-    /// Ends the process.
+    /// Kills the process.
     Kill,
 }
 
-/// What is done with one call.
+/// The rules for one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Treatment {
     /// The first rule that matches decides.
     pub(super) rules: Vec<Rule>,
-    /// For everything that no rule matches.
+    /// The answer if no rule matches.
     pub(super) otherwise: Answer,
 }
 
-/// If every test holds, that is the answer.
+/// An answer, given if every test holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) tests: Vec<Test>,
     pub(super) answer: Answer,
 }
 
-/// A question about one argument, counted from 0.
+/// A test of one argument, counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Test {
     /// The bits of the mask have this value.
     Masked { argument: u8, mask: u32, value: u32 },
-    /// Some bit of the mask is set.
+    /// At least one bit of the mask is set.
     AnyOf { argument: u8, mask: u32 },
-    /// It is one of these.
+    /// The argument is one of these.
     In { argument: u8, values: Vec<u32> },
-    /// It is none of these.
+    /// The argument is none of these.
     NotIn { argument: u8, values: Vec<u32> },
     /// The pointer is not null.
     NotNull { argument: u8 },
@@ -62,7 +63,7 @@ impl From<Answer> for Treatment {
     }
 }
 
-/// Every call there is something to say about, by number.
+/// Every call that has a rule, by number.
 pub(super) type Table = BTreeMap<i64, Treatment>;
 
 /// One instruction, in the kernel's layout.
@@ -82,12 +83,12 @@ const JUMP_IF_AT_LEAST: u16 = 0x35;
 const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-/// Where things are in what the kernel shows a program.
+/// Offsets in the data that the kernel gives a program.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
 
-/// Calls of the x32 kind come under the same architecture with this bit set in the number.
+/// Calls of the x32 ABI come under the same architecture, with this bit set in the number.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
@@ -96,8 +97,8 @@ const THIS_ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const THIS_ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// The program for a table, as bytes. Calls that are not in it get `unlisted`; those of a foreign architecture are the
-/// end of the process.
+/// Compiles a table to bytes. A call that is not in it gets `unlisted`. A call of a foreign
+/// architecture kills the process.
 pub(super) fn compile(table: &Table, unlisted: Answer) -> Vec<u8> {
     let mut program = vec![
         load(ARCHITECTURE),
@@ -105,7 +106,7 @@ pub(super) fn compile(table: &Table, unlisted: Answer) -> Vec<u8> {
         answer(Answer::Kill),
         load(NUMBER),
     ];
-    // No call at all: what a tracer on the host makes of one that it skips. The kernel does nothing and says so.
+    // -1 is not a call: a tracer on the host writes it to skip one. The kernel then does nothing.
     program.extend([branch(JUMP_IF_EQUAL, u32::MAX, 0, 1), answer(Answer::Allow)]);
     #[cfg(target_arch = "x86_64")]
     program.extend([branch(JUMP_IF_AT_LEAST, X32, 0, 1), answer(Answer::Kill)]);
@@ -113,13 +114,13 @@ pub(super) fn compile(table: &Table, unlisted: Answer) -> Vec<u8> {
     program.iter().flat_map(|instruction| instruction.bytes()).collect()
 }
 
-/// From this number up to the next span's.
+/// A range of numbers: from this one up to the next span's.
 struct Span {
     first: u32,
     treatment: Treatment,
 }
 
-/// The whole range of numbers, cut where the treatment changes.
+/// Cuts the whole range of numbers where the treatment changes.
 fn spans(table: &Table, unlisted: Answer) -> Vec<Span> {
     let mut spans = vec![Span { first: 0, treatment: unlisted.into() }];
     let mut push = |first: u32, treatment: Treatment| {
@@ -148,7 +149,7 @@ fn search(spans: &[Span]) -> Vec<Instruction> {
     let (below, above) = (search(left), search(right));
     let mut program = match u8::try_from(below.len()) {
         Ok(length) => vec![branch(JUMP_IF_AT_LEAST, right[0].first, length, 0)],
-        // Too far for a branch.
+        // This is too far for a branch.
         Err(_) => {
             let length = u32::try_from(below.len()).expect("a program has a few thousand instructions");
             vec![
@@ -168,7 +169,7 @@ fn treat(treatment: &Treatment) -> Vec<Instruction> {
     program
 }
 
-/// One rule: returns its answer, or goes on behind itself.
+/// Compiles one rule: it returns its answer, or continues after itself.
 fn apply(rule: &Rule) -> Vec<Instruction> {
     let mut program = vec![answer(rule.answer)];
     for test in rule.tests.iter().rev() {
@@ -180,7 +181,7 @@ fn apply(rule: &Rule) -> Vec<Instruction> {
     program
 }
 
-/// Goes on when the test holds, and skips `behind` more instructions when it does not.
+/// Continues if the test holds, and otherwise skips `behind` more instructions.
 fn ask(test: &Test, behind: u8) -> Vec<Instruction> {
     match test {
         Test::Masked { argument, mask, value } => vec![
@@ -254,7 +255,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Runs a program as the kernel would.
+    /// Runs a program the way the kernel does.
     pub(in super::super) fn run(program: &[u8], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let mut data = [0u8; 64];
         data[..4].copy_from_slice(&number.to_ne_bytes());

@@ -1,8 +1,9 @@
-//! How a program that merely links this crate can be its own jail helper.
+//! Lets a program that merely links this crate be its own jail helper.
 //!
-//! A process with threads must not fork itself into a jail, so the work is done by a fresh process. Rather than look for a second
-//! executable that an embedder would have to install, the host runs itself again under another name; this function is
-//! called by the C runtime before `main`, sees the name, and never returns. For everyone else it is one comparison.
+//! A process with threads must not fork itself into a jail, so a fresh process does the work. A
+//! second executable would be one more thing for an embedder to install. Instead the host runs
+//! itself again under another name. The C runtime calls the function below before `main`. It sees
+//! the name and never returns. In any other process it costs one comparison.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,12 +14,16 @@ use crate::helper;
 #[cfg(confine)]
 pub(crate) const HELPER_NAME: &str = "belljar-jail-helper";
 
-/// Runs a function instead of `main` in a process that goes by a name of its own, in every program that links the crate this stands in.
-/// Gives that crate a function `is_linked`, which must be called from code that is used, lest the linker leave all of it out.
+/// Runs a function instead of `main` in a process with a given name. This applies to every program
+/// that links the crate in which the macro stands.
+///
+/// The macro defines a function `is_linked` in that crate. Call it from code that is used, or the
+/// linker leaves all of this out.
 #[macro_export]
 macro_rules! run_instead_of_main {
     ($name:expr, $run:path) => {
-        // SAFETY: the section holds pointers to functions with this signature, which glibc calls with main's arguments.
+        // SAFETY: the section holds pointers to functions with this signature, which glibc calls
+        // with main's arguments.
         #[used]
         #[unsafe(link_section = ".init_array")]
         static BEFORE_MAIN: extern "C" fn(
@@ -46,7 +51,7 @@ macro_rules! run_instead_of_main {
     };
 }
 
-/// Whether the first argument of a program is this.
+/// Whether the first argument of a program is `name`.
 ///
 /// # Safety
 ///
@@ -56,9 +61,9 @@ pub unsafe fn is_called(count: c_int, arguments: *const *const c_char, name: &st
     if count < 1 || arguments.is_null() {
         return false;
     }
-    // SAFETY: there is at least one, by the caller's word.
+    // SAFETY: the caller promises that there is at least one.
     let first = unsafe { *arguments };
-    // SAFETY: it is NUL-terminated, by the caller's word, unless it is null.
+    // SAFETY: the caller promises that it is NUL-terminated, unless it is null.
     !first.is_null() && unsafe { CStr::from_ptr(first) }.to_bytes() == name.as_bytes()
 }
 

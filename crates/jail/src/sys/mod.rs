@@ -1,7 +1,11 @@
-//! The unsafe island. Everything that talks to the kernel or to CPython by pointer is here, one SAFETY note a block.
+//! The only place with unsafe code: everything that talks to the kernel or to CPython by pointer.
+//! Each block has a SAFETY note.
 //!
-//! `kernel` is the calls; `cell` is what becomes of a clone of the zygote, compiled here for its tests and by `build.rs`
-//! into the library the zygote loads; `init` is the program that PID 1 of a cell becomes; `entry` lets any program that links this crate become the jail helper.
+//! - `kernel`: the system calls.
+//! - `cell`: turns a clone of the zygote into a cell. It is compiled here for its tests, and by
+//!   `build.rs` into the library the zygote loads.
+//! - `init`: the program that PID 1 of a cell becomes.
+//! - `entry`: lets any program that links this crate become the jail helper.
 
 #[path = "init/bounds.rs"]
 pub mod bounds;

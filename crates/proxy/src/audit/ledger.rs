@@ -1,21 +1,21 @@
-//! The lines of a result's `network`: what came to the same is one of them. Pure.
+//! The lines of a result's `network`. Equal decisions share one line. Pure.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use belljar_core::{Decision, NetworkVerdict, OTHER_HOSTS};
 
-/// Something that happened, or a part of it.
+/// A decision, or a part of one.
 #[derive(Debug)]
 pub(super) struct News {
-    /// When it began, as a place in the order of everything.
+    /// When it began: its place in the order of all decisions.
     pub(super) order: u64,
     pub(super) host: String,
     pub(super) port: u16,
-    /// The entry of the policy that allows it, if one does.
+    /// The policy entry that allows it, if any.
     pub(super) entry: Option<String>,
     pub(super) verdict: NetworkVerdict,
-    /// 1, or 0 for more of something that was counted before.
+    /// 1, or 0 if it adds to something counted before.
     pub(super) count: u64,
     pub(super) sent: u64,
     pub(super) received: u64,
@@ -31,7 +31,7 @@ impl News {
     }
 }
 
-/// What makes two things the same.
+/// Two decisions with the same key share a line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     host: String,
@@ -44,7 +44,8 @@ impl Key {
         Self { host: news.host.clone(), port: news.port, verdict: news.verdict.clone() }
     }
 
-    /// Where a name has no room. There are as many of these as rules, and as entries of the policy.
+    /// The key when there is no room for the name. There are as many of these as rules and policy
+    /// entries.
     fn without_name(news: &News) -> Self {
         let verdict = match &news.verdict {
             NetworkVerdict::Failed { .. } => NetworkVerdict::Failed { reason: "for various reasons".into() },
@@ -94,23 +95,23 @@ impl Line {
     }
 }
 
-/// What happened since the last time somebody asked.
+/// What happened since somebody last asked.
 #[derive(Debug)]
 pub(super) struct Ledger {
     lines: HashMap<Key, Line>,
-    /// Names that there is still room for, among refusals and among the rest.
+    /// How many more names fit, for refusals and for the rest.
     room_for_denied: usize,
     room_for_others: usize,
 }
 
 impl Ledger {
-    /// So many names, half of them for refusals.
+    /// Has room for `most` names, half of them for refusals.
     pub(super) fn new(most: usize) -> Self {
         let room_for_denied = most / 2;
         Self { lines: HashMap::new(), room_for_denied, room_for_others: most - room_for_denied }
     }
 
-    /// Adds to the line it belongs to; whether that is a new one.
+    /// Adds to the line it belongs to. Returns whether that line is new.
     pub(super) fn add(&mut self, news: &News) -> bool {
         let mut key = Key::of(news);
         if !self.lines.contains_key(&key) {
@@ -128,7 +129,7 @@ impl Ledger {
         is_new
     }
 
-    /// The lines, in the order in which their first things began.
+    /// The lines, ordered by when the first decision of each began.
     pub(super) fn into_decisions(self) -> Vec<Decision> {
         let mut lines: Vec<_> = self.lines.into_iter().collect();
         lines.sort_by_key(|(_, line)| line.order);

@@ -1,17 +1,18 @@
-//! What a cell asked for, kept for the result and told as it happens.
+//! Records what a cell asked for: for the result, and for reports as it happens.
 //!
 //! ```text
-//!  decision ──► Record (alive while it is carried out: bytes, time, verdict) ──┐ what is new since the last time
+//!  decision ──► Record (open while it is carried out: bytes, time, verdict) ──┐ what is new
 //!                                                                             ▼
-//!  take: once for each run or step ◄── lines by host, port and verdict ◄── Ledger (bounded)
+//!  take: once per run or step ◄── lines by host, port and verdict ◄── Ledger (bounded)
 //! ```
 //!
-//! A guest can ask as often as it likes, so what came to the same is one line with a count. It can ask for as many names as it
-//! likes, so names are bounded, refusals and the rest apart: neither can crowd out the other. What has no room under its own
-//! name is summed up without it, and nothing is left uncounted.
+//! A guest can ask as often as it likes, so equal decisions share one line with a count. It can ask
+//! for as many names as it likes, so names are limited. Refusals and the rest have separate limits,
+//! and neither can crowd out the other. What has no room under its own name is summed up without
+//! it. Nothing stays uncounted.
 //!
-//! A record that is still open when a run ends is in its result with what it has carried so far. What it carries later is in
-//! the result of the step in which it flows.
+//! A record that is still open when a run ends is in that run's result, with what it has carried so
+//! far. What it carries later is in the result of the step in which it flows.
 
 mod ledger;
 mod record;
@@ -27,23 +28,23 @@ use self::ledger::{Ledger, News};
 use self::record::Progress;
 pub(crate) use self::record::{Asked, Record};
 
-/// Told about denials, at once, on the proxy's task: it must not block.
+/// Called for each denial, at once, on the proxy's task. It must not block.
 pub(crate) type OnDenial = Arc<dyn Fn(&Decision) + Send + Sync>;
 
-/// One cell's decisions.
+/// The decisions of one cell.
 pub(crate) struct Audit {
     state: Mutex<State>,
-    /// How many lines there may be.
+    /// The maximum number of lines.
     most: usize,
     on_denial: Option<OnDenial>,
 }
 
 struct State {
     ledger: Ledger,
-    /// Records that are not dropped yet, by their number. There are as many as there are connections.
+    /// Records that are not dropped yet, by number. There are as many as there are connections.
     alive: HashMap<u64, Arc<Progress>>,
     next: u64,
-    /// Denials that were told although their line was there already.
+    /// Denials that were reported although their line existed already.
     repeats_told: usize,
 }
 
@@ -54,7 +55,7 @@ impl Audit {
         Self { state: Mutex::new(state), most, on_denial }
     }
 
-    /// Begins a record of something that was allowed.
+    /// Opens a record for something that was allowed.
     pub(crate) fn open(self: &Arc<Self>, asked: Asked) -> Record {
         let mut state = self.lock();
         let number = state.next;
@@ -83,7 +84,7 @@ impl Audit {
         mem::replace(&mut state.ledger, Ledger::new(self.most)).into_decisions()
     }
 
-    /// Takes in what became of a record.
+    /// Adds the verdict of a record.
     fn settle(&self, progress: &Progress, verdict: NetworkVerdict) {
         let (news, is_told) = {
             let mut state = self.lock();
@@ -97,7 +98,7 @@ impl Audit {
         }
     }
 
-    /// Takes in a record that is over.
+    /// Adds a record that is closed.
     fn close(&self, progress: &Progress) {
         let mut state = self.lock();
         state.alive.remove(&progress.number);
@@ -106,14 +107,15 @@ impl Audit {
         }
     }
 
-    /// Nothing that is done under this lock can leave it half-written.
+    /// Nothing done under this lock can leave the state half-written.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Adds to the ledger; whether to tell of it. The first of each line is told, and so many of the others.
+    /// Adds to the ledger. Returns whether to report it. The first of each line is reported, and a
+    /// limited number of the others.
     fn add(&mut self, news: &News, most_repeats: usize) -> bool {
         let is_first = self.ledger.add(news);
         if !matches!(news.verdict, NetworkVerdict::Denied { .. }) {

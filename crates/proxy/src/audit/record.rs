@@ -13,20 +13,21 @@ use tracing::{Span, debug_span};
 use super::Audit;
 use super::ledger::News;
 
-/// What was asked for.
+/// What the guest asked for.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The entry of the policy that allows it, if one does.
+    /// The policy entry that allows it, if any.
     pub(crate) entry: Option<String>,
 }
 
-/// One decision while it is being carried out. Dropping it ends it.
+/// One decision while it is carried out. Dropping it ends it.
 pub(crate) struct Record {
     audit: Arc<Audit>,
     progress: Arc<Progress>,
-    /// As long as the record, with what it came to. The host is not in it: a guest chooses that, and can put a secret there.
+    /// Lives as long as the record, and holds its outcome. The host is not in it, because a guest
+    /// chooses the host and can put a secret there.
     span: Span,
 }
 
@@ -42,7 +43,7 @@ impl Record {
         self.audit.settle(&self.progress, NetworkVerdict::Denied { rule: rule.to_string() });
     }
 
-    /// The reason may quote what a host said, so it is made harmless to print.
+    /// The reason may quote what a host said, so it is made safe to print.
     pub(crate) fn fail(&self, reason: &str) {
         const MOST: usize = 300;
         let harmless = |part: char| match part {
@@ -63,13 +64,14 @@ impl Record {
         self.progress.note_movement();
     }
 
-    /// Goes on with it for something that begins now; not when it was counted already, as part of an earlier step.
+    /// Continues the record for a request that begins now. Returns `false` if it was already
+    /// counted, as part of an earlier step.
     pub(crate) fn goes_on(&self) -> bool {
         self.progress.note_movement();
         !self.progress.told().is_counted
     }
 
-    /// Waits until nothing has been carried for that long, from the last byte on.
+    /// Waits until nothing has been carried for that long, counted from the last byte.
     pub(crate) async fn stalled(&self, idle: Duration) {
         loop {
             let due = self.progress.last_movement() + idle;
@@ -99,7 +101,7 @@ impl Drop for Record {
     }
 }
 
-/// How far one decision has come, and how much of that was told.
+/// How far a decision has come, and how much of that was reported.
 pub(super) struct Progress {
     pub(super) number: u64,
     asked: Asked,
@@ -111,7 +113,7 @@ pub(super) struct Progress {
     told: Mutex<Told>,
 }
 
-/// What the ledger knows of it.
+/// What the ledger already knows of it.
 struct Told {
     verdict: NetworkVerdict,
     is_settled: bool,
@@ -151,7 +153,8 @@ impl Progress {
         self.began + Duration::from_millis(self.moved.load(Ordering::Relaxed))
     }
 
-    /// Says what became of it. The first word stands; it counts anew, also where it was counted as allowed before.
+    /// Sets the verdict. The first one stays. It counts again, even if the decision was counted as
+    /// allowed before.
     pub(super) fn settle(&self, verdict: NetworkVerdict) {
         let mut told = self.told();
         if !told.is_settled {
@@ -161,7 +164,7 @@ impl Progress {
         }
     }
 
-    /// What the ledger does not know yet; from then on it does.
+    /// What the ledger does not know yet. Afterwards the ledger knows it.
     pub(super) fn news(&self) -> Option<News> {
         let mut told = self.told();
         let (sent, received) = (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed));
@@ -225,7 +228,7 @@ mod tests {
         );
     }
 
-    /// What a subscriber hears of spans: a line when one is made, and one for each time something is added.
+    /// What a subscriber hears of spans: a line for each new one, and a line for each addition.
     #[derive(Clone, Default)]
     struct Heard(Arc<Mutex<Vec<String>>>);
 

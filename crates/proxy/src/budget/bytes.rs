@@ -15,10 +15,10 @@ impl Bytes {
         self.0.store(bytes, Ordering::Relaxed);
     }
 
-    /// Takes from what is left; `false` once nothing is.
+    /// Takes from what is left. Returns `false` once nothing is left.
     pub(crate) fn spend(&self, bytes: u64) -> bool {
         let spent = |left: u64| Some(left.saturating_sub(bytes));
-        // The closure always gives a value, so both arms hold what was there before.
+        // The closure always returns a value, so both arms hold the old one.
         let (Ok(before) | Err(before)) = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
         before > bytes
     }

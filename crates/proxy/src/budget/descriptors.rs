@@ -1,23 +1,24 @@
-//! Descriptors are one pool for all tenants of a process.
+//! Shares the descriptors of the process among its tenants.
 //!
-//! Every connection costs one, and a process that has none left can make no cells, read no files and tell nobody. So what the
-//! kernel allows (`RLIMIT_NOFILE`) is divided before it is used:
+//! Every connection costs a descriptor. A process that has none left can make no cells, read no
+//! files and report nothing. So what the kernel allows (`RLIMIT_NOFILE`) is divided up first:
 //!
 //! ```text
-//!  all there are ─┬─ half: never taken here. For making cells, and for the program itself
-//!                 └─ half ─┬─ floors: each cell's first few connections, kept for it while it lives
-//!                          └─ shared: what is beyond; nobody may hold more than is left for the others
+//!  all ─┬─ half: never taken here. For making cells, and for the program itself
+//!       └─ half ─┬─ floors: the first few connections of each cell, kept for it while it lives
+//!                └─ shared: the rest; nobody may hold more than is left for the others
 //! ```
 //!
-//! With that last rule one cell can have half of what is shared, two a third each, nine a tenth; and whoever comes later still
-//! has its floor. Whoever gets none waits, and is not told "too many open files".
+//! By the last rule one cell can have half of what is shared, two a third each, nine a tenth each.
+//! Whoever comes later still has its floor. Whoever gets none waits, and does not see "too many
+//! open files".
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::Notify;
 
-/// What a process without a limit is taken to have.
+/// The number assumed for a process without a limit.
 const PLENTY: usize = 1 << 20;
 
 /// The descriptors of a process, shared out.
@@ -31,7 +32,7 @@ struct Pool {
 }
 
 impl Descriptors {
-    /// Those of this process. How many there are is looked at once, by whoever asks first.
+    /// The descriptors of this process. The first caller determines how many there are.
     pub fn of_this_process() -> &'static Self {
         static ALL: OnceLock<Descriptors> = OnceLock::new();
         ALL.get_or_init(|| {
@@ -42,13 +43,13 @@ impl Descriptors {
         })
     }
 
-    /// So many to share out.
+    /// A pool of `count` descriptors.
     pub fn new(count: usize) -> Self {
         let accounts = Accounts { for_floors: count / 2, shared: count - count / 2 };
         Self(Arc::new(Pool { accounts: Mutex::new(accounts), given_back: Notify::new() }))
     }
 
-    /// Somebody's part of it, with so many kept for it, as far as there are any to keep.
+    /// One party's share. Up to `floor` descriptors are kept for it, as far as there are enough.
     pub fn share(&self, floor: usize) -> Share {
         let holding = self.0.lock().open(floor);
         Share(Arc::new(Party { pool: self.0.clone(), holding: Mutex::new(holding) }))
@@ -61,7 +62,7 @@ impl Pool {
     }
 }
 
-/// What one party may take. Its floor is kept for it until this and all its claims are gone.
+/// What one party may take. Its floor is kept until this share and all its claims are dropped.
 #[derive(Debug, Clone)]
 pub struct Share(Arc<Party>);
 
@@ -72,17 +73,17 @@ struct Party {
 }
 
 impl Share {
-    /// Takes so many, if they are there for this party now.
+    /// Takes `count` descriptors, if this party may have them now.
     pub fn try_claim(&self, count: usize) -> Option<Claim> {
         let taken = self.0.pool.lock().take(&mut self.0.holding(), count);
         taken.then(|| Claim { party: self.0.clone(), count })
     }
 
-    /// Takes so many, when they are there for this party.
+    /// Takes `count` descriptors, as soon as this party may have them.
     pub async fn claim(&self, count: usize) -> Claim {
         loop {
             let mut given_back = std::pin::pin!(self.0.pool.given_back.notified());
-            // Before looking, so that what is given back in between is not missed.
+            // Register before looking, so that nothing given back in between is missed.
             given_back.as_mut().enable();
             if let Some(claim) = self.try_claim(count) {
                 return claim;
@@ -93,7 +94,7 @@ impl Share {
 }
 
 impl Party {
-    /// Always after the accounts.
+    /// Lock this only after the accounts.
     fn holding(&self) -> MutexGuard<'_, Holding> {
         self.holding.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +107,7 @@ impl Drop for Party {
     }
 }
 
-/// Descriptors that are somebody's until this is dropped.
+/// Descriptors that are taken until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     party: Arc<Party>,
@@ -155,7 +156,7 @@ impl Accounts {
     fn take(&mut self, holding: &mut Holding, count: usize) -> bool {
         let after = Holding { held: holding.held + count, ..*holding };
         let more = after.beyond_floor() - holding.beyond_floor();
-        // As much must be left for the others as this party then has.
+        // After this, at least as much must be left for the others as this party has.
         if more > 0 && after.beyond_floor() > self.shared.saturating_sub(more) {
             return false;
         }
@@ -179,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// As many as one party gets, two at a time.
+    /// Takes as many as one party gets, two at a time.
     fn greedy(share: &Share) -> Vec<Claim> {
         std::iter::from_fn(|| share.try_claim(2)).take(64).collect()
     }
@@ -213,7 +214,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken and given back, no more is out than there is, and in the end all of it is there again.
+        /// Whatever is taken and given back, never more is out than exists, and in the end all of
+        /// it is back.
         #[test]
         fn the_accounts_add_up(
             floors in proptest::collection::vec(0..6usize, 1..6),

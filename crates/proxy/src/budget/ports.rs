@@ -1,9 +1,10 @@
-//! Ports of this machine that wait after a connection has ended.
+//! Counts the ports of this machine that wait after a connection has ended.
 //!
-//! Whoever ends a connection first keeps its port for a minute (`TIME_WAIT`). Nearly all ends of the proxy's connections avoid that
-//! (see [`HostSocket`](crate::upstream::HostSocket)). One cannot: a guest has ended its side of a plain tunnel, and its host must
-//! hear of it before it answers. So there are only so many of these for all cells of a template, whether they live or not, and no
-//! cell may hold more than is left for the others.
+//! Whoever ends a connection first keeps its port for a minute (`TIME_WAIT`). The proxy avoids that
+//! nearly always (see [`HostSocket`](crate::upstream::HostSocket)). It cannot in one case: a guest
+//! has ended its side of a plain tunnel, and the host must hear of it before it answers. So all
+//! cells of a template together, alive or not, have a limited number of these. No cell may hold
+//! more than is left for the others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a port is taken to wait. Linux has a minute, which cannot be set, and timers that may be late by an eighth of it.
+/// How long a port is assumed to wait. Linux waits one minute, which cannot be changed, and its
+/// timers may be late by an eighth of that.
 const TIME_WAIT: Duration = Duration::from_secs(70);
 
 /// The ports of one template.
@@ -25,9 +27,10 @@ pub(crate) struct Ports {
 struct State {
     /// Claimed or waiting.
     held: usize,
-    /// Until when those wait whose connection has ended, and whose they are. In the order of their ends.
+    /// When the wait of each ended connection is over, and which cell it belongs to. Ordered by
+    /// when they ended.
     waiting: VecDeque<(Instant, u64)>,
-    /// How many each cell holds, for those that hold some.
+    /// How many ports each cell holds. Cells that hold none are left out.
     by_cell: Vec<(u64, usize)>,
     next_cell: u64,
 }
@@ -37,7 +40,7 @@ impl Ports {
         Self { most, state: Mutex::default() }
     }
 
-    /// One cell's part of it.
+    /// The share of one cell.
     pub(crate) fn of_a_cell(self: &Arc<Self>) -> CellPorts {
         let mut state = self.lock();
         state.next_cell += 1;
@@ -56,14 +59,14 @@ pub(crate) struct CellPorts {
 }
 
 impl CellPorts {
-    /// Leave to end one connection first; `None` when as many ports wait already as may.
+    /// Permission to end one connection first. `None` if too many ports wait already.
     pub(crate) fn claim(&self) -> Option<Hold> {
         let claimed = self.ports.lock().claim(self.cell, self.ports.most, Instant::now());
         claimed.then(|| Hold { ports: self.ports.clone(), cell: self.cell })
     }
 }
 
-/// A port that may have to wait. It is taken to do so for its whole time once this is dropped.
+/// A port that may have to wait. Once this is dropped, it is assumed to wait for the full time.
 #[derive(Debug)]
 pub(crate) struct Hold {
     ports: Arc<Ports>,

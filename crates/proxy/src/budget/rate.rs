@@ -1,19 +1,20 @@
-//! So many a second, and some saved up.
+//! Limits how often something happens, with some saved up for a burst.
 
 use std::time::Duration;
 
-use super::savings::Savings;
+use super::token_bucket::TokenBucket;
 
-/// A token bucket. Whoever comes when it is empty is told how long to wait, in the order of coming.
+/// A token bucket. Whoever finds it empty is told how long to wait, in order of arrival.
 #[derive(Debug)]
-pub(crate) struct Rate(Savings);
+pub(crate) struct Rate(TokenBucket);
 
 impl Rate {
     pub(crate) fn new(per_second: u32, most: u32) -> Self {
-        Self(Savings::new(f64::from(per_second.max(1)), f64::from(most.max(1))))
+        Self(TokenBucket::new(f64::from(per_second.max(1)), f64::from(most.max(1))))
     }
 
-    /// Takes a turn: how long to wait for it. `None`, and nothing is taken, when that is longer than `patience`.
+    /// Takes a turn and returns how long to wait for it. Returns `None`, and takes nothing, if that
+    /// is longer than `patience`.
     pub(crate) fn take(&self, patience: Duration) -> Option<Duration> {
         let mut balance = self.0.balance();
         let wait = balance.wait_for(1.0);

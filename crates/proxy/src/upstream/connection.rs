@@ -1,7 +1,7 @@
-//! One HTTP connection to a host, for one request after the other.
+//! One HTTP connection to a host, for one request after another.
 //!
-//! hyper reads the answers. Its side of the connection is driven by whoever uses it, not by a task of its own: it cannot
-//! outlive its user, and its processor time is its cell's.
+//! hyper reads the answers. The user of the connection drives hyper's side of it; there is no
+//! separate task. So it cannot outlive its user, and its processor time is charged to its cell.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ use hyper::client::conn::http1;
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
-use super::{Counted, Protection, Reached};
+use super::{Counted, HostStream, Protection};
 use crate::audit::Record;
 use crate::body::Outgoing;
 use crate::budget::{Bytes, Claim};
@@ -21,7 +21,7 @@ use crate::head::connection_says;
 use crate::upstream::meter::Account;
 use crate::wire::Stream;
 
-/// The most hyper holds of an answer's head or of a part of its body.
+/// The most hyper holds of an answer's head, or of a part of its body.
 const ANSWER_BUFFER: usize = 64 * 1024;
 
 type Driver = http1::Connection<TokioIo<Counted<Box<dyn Stream>>>, Outgoing>;
@@ -38,12 +38,16 @@ pub(crate) struct HostConnection {
 }
 
 impl HostConnection {
-    /// Speaks HTTP on a stream. Bytes are the record's, until another is set.
-    pub(crate) async fn new(reached: Reached, bytes: Arc<Bytes>, record: Arc<Record>) -> hyper::Result<Self> {
-        let protection = reached.protection();
+    /// Speaks HTTP on a stream. Bytes go to this record until another is set.
+    pub(crate) async fn new(
+        host_stream: HostStream,
+        bytes: Arc<Bytes>,
+        record: Arc<Record>,
+    ) -> hyper::Result<Self> {
+        let protection = host_stream.protection();
         let account = Arc::new(Account::new(bytes));
         account.set(Some(record));
-        let stream = TokioIo::new(Counted::new(reached.stream, account.clone()));
+        let stream = TokioIo::new(Counted::new(host_stream.stream, account.clone()));
         let handshake = http1::Builder::new().max_buf_size(ANSWER_BUFFER).handshake(stream);
         let (sender, driver) = handshake.await?;
         Ok(Self { sender, driver: Box::pin(driver), has_ended: false, protection, account, claim: None })
@@ -53,7 +57,7 @@ impl HostConnection {
         self.protection
     }
 
-    /// Says whose bytes they are from now on.
+    /// Sets the record that bytes go to from now on.
     pub(super) fn set_record(&self, record: Option<Arc<Record>>) {
         self.account.set(record);
     }
@@ -64,7 +68,7 @@ impl HostConnection {
         self.drive(answer).await
     }
 
-    /// Does some work for which the connection must move.
+    /// Does some work while the connection is driven.
     pub(crate) async fn drive<F: Future>(&mut self, work: F) -> F::Output {
         let mut work = pin!(work);
         poll_fn(|cx| {
@@ -74,23 +78,25 @@ impl HostConnection {
         .await
     }
 
-    /// Moves the connection; ready when it can be used no more.
+    /// Drives the connection. Ready when it can no longer be used.
     pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.has_ended {
-            // How it ended is told to whoever waits for an answer.
+            // Whoever waits for an answer learns how it ended.
             self.has_ended = self.driver.as_mut().poll(cx).is_ready();
         }
         if self.has_ended { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Whether another request can be sent now. An answer that nobody asked for is noticed here, if it has come.
+    /// Whether another request can be sent now. This also notices an answer that nobody asked for,
+    /// if it has come.
     pub(super) fn is_ready(&mut self) -> bool {
         self.poll_end(&mut Context::from_waker(Waker::noop())).is_pending() && self.sender.is_ready()
     }
 }
 
-/// Whether host and proxy agree on where an answer ends, so that what follows on the connection is the next answer. Only
-/// what is known to be well goes on: after a complaint about the request itself, who knows what the host has read.
+/// Whether host and proxy agree on where an answer ends, so that the next bytes are the next
+/// answer. Only known good statuses pass. After a complaint about the request itself, it is unclear
+/// what the host has read.
 pub(crate) fn agrees<B>(response: &Response<B>) -> bool {
     let is_well = match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => true,

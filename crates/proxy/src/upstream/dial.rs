@@ -1,4 +1,5 @@
-//! From a target to a connection: wait for a turn, resolve once, vet every address, dial one that was vetted.
+//! From a target to a connection: wait for a turn, resolve once, vet every address, dial one that
+//! was vetted.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::{HostSocket, ResolveError};
 use crate::cell::Cell;
 
-/// Why a target that is allowed could not be reached.
+/// Why an allowed target could not be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
@@ -32,7 +33,7 @@ impl Failure {
     }
 }
 
-/// Why TLS failed, in words of ours: what rustls says quotes names, and a guest or a host chose them.
+/// Why TLS failed, in our own words. rustls quotes names, and a guest or a host chose them.
 fn why(error: &io::Error) -> &'static str {
     use rustls::{CertificateError as Bad, Error};
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -52,27 +53,27 @@ fn why(error: &io::Error) -> &'static str {
     }
 }
 
-/// What dialling came to, when it did not come to a connection.
+/// Why dialling gave no connection.
 #[derive(Debug)]
-pub(crate) enum Undialled {
+pub(crate) enum NotConnected {
     Denied(Rule),
     Failed(Failure),
 }
 
-impl From<Failure> for Undialled {
+impl From<Failure> for NotConnected {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-/// Connects to a target. The name is asked for once; nothing but the addresses of that answer is ever dialled.
-pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<HostSocket, Undialled> {
+/// Connects to a target. The name is resolved once, and only addresses of that answer are dialled.
+pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<HostSocket, NotConnected> {
     let shared = &cell.shared;
     let patience = shared.limits.connect_time;
     let Some(turn) = cell.dials.take(patience) else {
-        return Err(Undialled::Denied(Rule::Limit("new connections a second")));
+        return Err(NotConnected::Denied(Rule::Limit("new connections a second")));
     };
-    // Even no time at all would be a tick of the clock.
+    // Even sleeping for zero time would wait for a tick of the clock.
     if !turn.is_zero() {
         sleep(turn).await;
     }
@@ -82,15 +83,15 @@ pub(crate) async fn dial(cell: &Cell, target: &Target) -> Result<HostSocket, Und
             Host::Name(name) => shared.resolver.resolve(name).await.map_err(Failure::Resolve)?,
         };
         for address in &addresses {
-            vet(&shared.policy, target, *address).map_err(Undialled::Denied)?;
+            vet(&shared.policy, target, *address).map_err(NotConnected::Denied)?;
         }
-        connect(&addresses, target.port).await.map_err(Undialled::Failed)
+        connect(&addresses, target.port).await.map_err(NotConnected::Failed)
     })
     .await
-    .unwrap_or(Err(Undialled::Failed(Failure::Timeout)))
+    .unwrap_or(Err(NotConnected::Failed(Failure::Timeout)))
 }
 
-/// The first address that answers.
+/// Connects to the first address that answers.
 async fn connect(addresses: &[IpAddr], port: u16) -> Result<HostSocket, Failure> {
     let mut failure = Failure::Resolve(ResolveError::NotFound);
     for address in addresses {

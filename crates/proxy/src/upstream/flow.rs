@@ -1,12 +1,14 @@
-//! One direction of a tunnel: from one socket to the other until the first has no more, counted on the host's side.
+//! One direction of a tunnel: carries bytes from one socket to the other until the first ends.
+//! Bytes are counted on the host's side.
 //!
 //! ```text
-//!  wait ─┬─ little came the last time ──► copy a piece ─────────────────────────────┬─► wait
-//!        └─ much came ──► borrow a pipe, splice until there is no more, give it back ─┘
+//!  wait ─┬─ little came the last time ──► copy a piece ────────────────────────────────┬─► wait
+//!        └─ much came ──► borrow a pipe, splice until there is no more, give it back ──┘
 //! ```
 //!
-//! Short messages are copied, which for them is the quickest way. Where much flows, the kernel carries it past us. A tunnel
-//! that waits holds neither a buffer nor a pipe, so a thousand of them cost their sockets.
+//! Short messages are copied, which is the fastest way for them. Where much flows, the kernel
+//! carries it past us. A tunnel that waits holds neither a buffer nor a pipe, so a thousand of them
+//! cost only their sockets.
 
 use std::io;
 use std::sync::Arc;
@@ -18,10 +20,10 @@ use tokio::net::TcpStream;
 use super::Meter;
 use super::pipes::{Borrowed, PIPE, Pipes};
 
-/// Copied at once. A whole one means that more is coming.
+/// Bytes copied at once. A full piece means that more is coming.
 const PIECE: usize = 32 * 1024;
 
-/// Which side the host is on; bytes are counted there.
+/// Which side the host is on. Bytes are counted there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Out,
@@ -37,7 +39,7 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Carries everything until there is no more; that the other side is told so is for the caller.
+    /// Carries everything until there is no more. The caller tells the other side.
     pub(crate) async fn run(&mut self) -> io::Result<()> {
         let mut much = false;
         loop {
@@ -52,7 +54,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Copies one piece; nothing at the end.
+    /// Copies one piece. `None` at the end.
     async fn copy(&mut self) -> io::Result<Option<usize>> {
         let mut piece = Vec::with_capacity(PIECE);
         let mut part = (&mut piece).limit(self.may_take(PIECE));
@@ -77,7 +79,7 @@ impl Flow<'_> {
         Ok(Some(piece.len()))
     }
 
-    /// Moves bytes until there are none for the moment; nothing at the end.
+    /// Moves bytes until there are none for the moment. `None` at the end.
     async fn splice(&mut self, mut pipe: Borrowed) -> io::Result<Option<usize>> {
         let mut moved = 0;
         loop {
@@ -97,8 +99,8 @@ impl Flow<'_> {
         }
     }
 
-    /// How much of `most` to take. Never nothing, which would look like the end: one byte too many is what a limit is
-    /// noticed by.
+    /// How much of `most` to take. Never zero, which would look like the end. One byte too many
+    /// shows that the limit is passed.
     fn may_take(&self, most: usize) -> usize {
         match self.way {
             Way::Out => most,
@@ -106,7 +108,7 @@ impl Flow<'_> {
         }
     }
 
-    /// How much of `most` to give; an error when the run has no bytes left.
+    /// How much of `most` to give. An error if the run has no bytes left.
     fn may_give(&self, most: usize) -> io::Result<usize> {
         match self.way {
             Way::Out => self.meter.check().map(|()| self.meter.left(most)),
@@ -135,7 +137,7 @@ mod tests {
 
     const MUCH: usize = 4 << 20;
 
-    /// Bytes that differ from their neighbours far and near.
+    /// Bytes that differ from their neighbours, near and far.
     fn message() -> Vec<u8> {
         (0..MUCH).map(|at| (at ^ at >> 8 ^ at >> 16) as u8).collect()
     }
@@ -152,7 +154,7 @@ mod tests {
         counted: (u64, u64),
     }
 
-    /// Sends the message through one flow, which begins when more than a piece of it is there.
+    /// Sends the message through one flow, which begins once more than a piece of it is there.
     async fn carry(way: Way, pipes: &Arc<Pipes>, budget: u64) -> Carried {
         let audit = Arc::new(Audit::new(2, None));
         let record = audit.open(Asked { host: "a.test".into(), port: 1, entry: None });

@@ -1,4 +1,5 @@
-//! The far end of a connection, counted: each byte goes into a record and out of the run's budget.
+//! Counts a connection on the host's side. Each byte goes into a record and out of the run's
+//! budget.
 
 use std::io;
 use std::pin::Pin;
@@ -27,7 +28,7 @@ impl Meter {
         usize::try_from(self.bytes.left()).map_or(most, |left| left.min(most))
     }
 
-    /// An error when the run has no bytes left.
+    /// Returns an error if the run has no bytes left.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.bytes.is_spent() { Err(spent()) } else { Ok(()) }
     }
@@ -51,7 +52,7 @@ fn spent() -> io::Error {
     io::Error::other("the run has no bytes left")
 }
 
-/// Whose bytes they are, on a connection that serves one request after the other.
+/// Where bytes are counted on a connection that serves one request after another.
 pub(super) struct Account {
     bytes: Arc<Bytes>,
     record: Mutex<Option<Arc<Record>>>,
@@ -73,7 +74,7 @@ impl Account {
     }
 }
 
-/// A stream to a host, counted.
+/// A stream to a host that counts its bytes.
 pub(crate) struct Counted<S> {
     stream: S,
     account: Arc<Account>,

@@ -1,8 +1,9 @@
-//! Pipes by which the kernel moves bytes from one socket to another without showing them to us.
+//! Pipes through which the kernel moves bytes from one socket to another without showing them to
+//! us.
 //!
-//! `splice` goes from a socket into a pipe and out of it into another socket; pages change hands and nothing is copied.
-//! Each pipe costs two descriptors and pins up to [`PIPE`] bytes, so there are few: a tunnel borrows one while it has much
-//! to carry, and copies like anybody else when none is left.
+//! `splice` goes from a socket into a pipe, and from the pipe into another socket. Pages change
+//! hands and nothing is copied. Each pipe costs two descriptors and pins up to [`PIPE`] bytes, so
+//! there are few. A tunnel borrows one while it has much to carry, and copies if none is left.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,10 +17,11 @@ use crate::budget::{Claim, Descriptors, Share};
 /// Bytes moved at once. More would leave the processor's cache before the other side reads them.
 pub(crate) const PIPE: usize = 256 * 1024;
 
-/// Pipes of one template that may be in use at the same time: 128 descriptors and 16 MiB, whatever its cells do.
+/// Pipes of one template in use at the same time: 128 descriptors and 16 MiB, whatever its cells
+/// do.
 const IN_USE: usize = 64;
 
-/// Pipes of one template that are kept for the next who asks.
+/// Pipes of one template that are kept for later use.
 const IDLE: usize = 4;
 
 /// The pipes of one template.
@@ -37,7 +39,8 @@ struct Stock {
 }
 
 impl Pipes {
-    /// None at all where a write to a closed socket would end the process: `splice`, unlike `send`, has no flag against it.
+    /// Empty if a write to a closed socket would end the process. `splice`, unlike `send`, has no
+    /// flag against that.
     pub(crate) fn new() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self::with_most(if survives_sigpipe(&status) { IN_USE } else { 0 })
@@ -48,13 +51,13 @@ impl Pipes {
         Self { stock, descriptors: Descriptors::of_this_process().share(0) }
     }
 
-    /// An empty pipe, if there is one left. It goes back when dropped.
+    /// Borrows an empty pipe, if one is left. It goes back when dropped.
     pub(crate) fn borrow(self: &Arc<Self>) -> Option<Borrowed> {
         let mut stock = self.stock();
         if stock.in_use >= stock.most {
             return None;
         }
-        // No descriptors left is no reason to fail: whoever asks can copy.
+        // Running out of descriptors is no failure here, because the caller can copy.
         let pipe = stock.idle.pop().or_else(|| Pipe::new(self.descriptors.try_claim(2)?).ok())?;
         stock.in_use += 1;
         Some(Borrowed { pipe: Some(pipe), pipes: self.clone() })
@@ -63,14 +66,14 @@ impl Pipes {
     fn take_back(&self, pipe: Option<Pipe>) {
         let mut stock = self.stock();
         stock.in_use -= 1;
-        // One that still holds something holds it for a connection that is no more.
+        // A pipe that still holds bytes holds them for a connection that is gone.
         let pipe = pipe.filter(|pipe| pipe.held == 0);
         if stock.idle.len() < IDLE {
             stock.idle.extend(pipe);
         }
     }
 
-    /// How many are in use and how many are kept, which are some once one was in use.
+    /// How many are in use, and how many are kept.
     #[cfg(test)]
     pub(crate) fn count(&self) -> (usize, usize) {
         let stock = self.stock();
@@ -82,7 +85,7 @@ impl Pipes {
     }
 }
 
-/// Whether SIGPIPE is ignored in this process, as it is in Rust programs and in Python.
+/// Whether this process ignores SIGPIPE, as Rust and Python programs do.
 fn survives_sigpipe(status: &str) -> bool {
     const SIGPIPE: u32 = 13;
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -90,17 +93,17 @@ fn survives_sigpipe(status: &str) -> bool {
     ignored.is_some_and(|mask| mask >> (SIGPIPE - 1) & 1 == 1)
 }
 
-/// A pipe that is somebody's for a while.
+/// A borrowed pipe.
 #[derive(Debug)]
 pub(crate) struct Borrowed {
-    /// There until dropped.
+    /// Present until dropped.
     pipe: Option<Pipe>,
     pipes: Arc<Pipes>,
 }
 
 impl Borrowed {
-    /// Takes up to `most` bytes from a socket; 0 at its end. Only for an empty pipe: a full one would look like a socket
-    /// that has nothing yet.
+    /// Takes up to `most` bytes from a socket. Returns 0 at its end. Only for an empty pipe: a full
+    /// one would look like a socket that has nothing yet.
     pub(crate) fn fill(&mut self, socket: impl AsFd, most: usize) -> io::Result<usize> {
         let pipe = self.pipe_mut();
         debug_assert_eq!(pipe.held, 0, "filled before it was emptied");
@@ -109,7 +112,7 @@ impl Borrowed {
         Ok(moved)
     }
 
-    /// Gives up to `most` of what it holds to a socket.
+    /// Gives up to `most` of its bytes to a socket.
     pub(crate) fn pour(&mut self, socket: impl AsFd, most: usize) -> io::Result<usize> {
         let pipe = self.pipe_mut();
         let most = most.min(pipe.held);
@@ -147,7 +150,7 @@ struct Pipe {
 impl Pipe {
     fn new(descriptors: Claim) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Users have a share of pipe memory; beyond it a pipe stays smaller and works all the same.
+        // Each user has a quota of pipe memory. Beyond it a pipe stays smaller, and still works.
         let _ = fcntl_setpipe_size(&write, PIPE);
         Ok(Self { read, write, held: 0, _descriptors: descriptors })
     }

@@ -1,8 +1,9 @@
 //! Connections of one cell that wait for its next request to the same host.
 //!
-//! A new connection for each request would cost the host a port and the other side a handshake. What is kept here is one
-//! cell's and one use's: [`Pool`] is part of [`Cell`](crate::cell::Cell), and ends with it. Only a connection on which
-//! everything was well is put here, and one that speaks unasked or closes is thrown away at once.
+//! A new connection for each request would cost the host a port and the other side a handshake. A
+//! pool belongs to one cell and one use of it: [`Pool`] is part of [`Cell`](crate::cell::Cell) and
+//! ends with it. Only a connection without any trouble is put here. One that closes, or sends
+//! something unasked, is dropped at once.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +18,11 @@ use super::HostConnection;
 use crate::audit::Record;
 use crate::budget::Share;
 
-/// Connections that are kept. Another takes the place of the one that has waited longest.
+/// Connections that are kept. One more replaces the one that has waited longest.
 const MOST: usize = 4;
 
-/// How long one is kept. Many servers give up after five seconds; one that is closed while a request is on its way costs it.
+/// How long one is kept. Many servers give up after five seconds. A request is lost if its
+/// connection closes while it is on its way.
 const KEPT: Duration = Duration::from_secs(4);
 
 #[derive(Default)]
@@ -37,7 +39,8 @@ struct Idle {
 }
 
 impl Pool {
-    /// A connection to this very target that is protected as wanted, for this record from now on.
+    /// A connection to this target with the wanted protection. It counts for this record from now
+    /// on.
     pub(crate) fn take(&self, target: &Target, tls: bool, record: &Arc<Record>) -> Option<HostConnection> {
         let mut idle = self.lock();
         let fits = |one: &Idle| {
@@ -56,7 +59,7 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection on which a request was answered and everything was well, if there is a descriptor for it.
+    /// Keeps a connection after a request that went well, if there is a descriptor for it.
     pub(crate) fn put(&self, target: &Target, mut connection: HostConnection, share: &Share) {
         connection.set_record(None);
         if !connection.is_ready() {
@@ -79,7 +82,8 @@ impl Pool {
         self.lock().clear();
     }
 
-    /// Throws away what has waited too long, was closed or speaks unasked; for as long as it is polled.
+    /// Drops connections that have waited too long, were closed or sent something unasked. Works
+    /// while it is polled.
     pub(crate) async fn watch(&self) {
         loop {
             let first = self.lock().iter().map(|one| one.until).min();
@@ -93,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// Ready when something was thrown away.
+    /// Ready when something was dropped.
     fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut idle = self.lock();
         let before = idle.len();

@@ -1,4 +1,4 @@
-//! Names to addresses, on the host: a cell has no resolver of its own.
+//! Resolves names to addresses on the host. A cell has no resolver of its own.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -11,12 +11,12 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-/// An answer on its way.
+/// A lookup in progress.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, ResolveError>> + Send + 'a>>;
 
-/// Where addresses come from. Asked once for each connection, and only for names the policy allows.
+/// Resolves names. Called once per connection, and only for names the policy allows.
 pub trait Resolve: Send + Sync {
-    /// All addresses of a name that is in its normal spelling.
+    /// All addresses of a name, which is in its normal spelling.
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
 }
 
@@ -36,7 +36,7 @@ pub enum ResolveError {
     /// The resolver could not be asked.
     #[error("the resolver does not answer")]
     Unavailable {
-        /// What it said, for the log; a guest is not told about the host's resolver.
+        /// What the resolver said, for the log. A guest is not told about the host's resolver.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -49,11 +49,12 @@ pub enum ResolveError {
     },
 }
 
-/// The resolver the host is set up with.
+/// The resolver that the host is set up with.
 ///
-/// Names in the host's `/etc/hosts` lead where it says, as they do for the host's own programs; such an address is vetted
-/// like any other, so a name for a machine in the house needs its address in `allowed_hosts` too. For a family that the file
-/// has no address of, servers are asked all the same. Answers are kept as long as their time to live says.
+/// Names in the host's `/etc/hosts` lead where it says, as for the host's own programs. Such an
+/// address is vetted like any other, so a name for a machine in a private network needs its address
+/// in `allowed_hosts` too. If the file has no address of a family, servers are asked for that
+/// family. Answers are kept for their time to live.
 #[derive(Clone)]
 pub struct SystemResolver(TokioResolver);
 
@@ -65,7 +66,7 @@ impl SystemResolver {
         Ok(Self(resolver))
     }
 
-    /// Asks this server instead of those the host is set up with.
+    /// Asks this server, and not those the host is set up with.
     pub fn asking(server: SocketAddr) -> Result<Self, ResolveError> {
         let on_its_port = |mut connection: ConnectionConfig| {
             connection.port = server.port();
@@ -83,8 +84,9 @@ impl SystemResolver {
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
         Box::pin(async move {
-            // The dot keeps the host's search domains away: what was decided is what is asked for. Below a suffix a guest
-            // chooses the name, and can put a secret there; the library would write it to the log.
+            // The dot prevents the host's search domains: only the name that was decided on is
+            // looked up. Below a suffix a guest chooses the name, and can put a secret there. The
+            // library would log it, so it gets no subscriber.
             let asked = self.0.lookup_ip(format!("{name}.")).with_subscriber(NoSubscriber::new());
             match asked.await {
                 Ok(answer) => Ok(answer.iter().collect()),

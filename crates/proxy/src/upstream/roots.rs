@@ -8,10 +8,10 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::error::EgressError;
 
-/// Authorities that vouch for hosts. Only hosts whose TLS is opened for a credential are checked by them; everywhere else
-/// that is between the guest and the host.
+/// Root certificates that vouch for hosts. They are used only for hosts whose TLS is terminated for
+/// a credential. Elsewhere, verification is between the guest and the host.
 ///
-/// A company with an authority of its own adds it to what the machine believes:
+/// A company with its own certificate authority adds it to those of the machine:
 ///
 /// ```no_run
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,20 +24,22 @@ use crate::error::EgressError;
 pub struct Roots(RootCertStore);
 
 impl Roots {
-    /// What the machine believes; `SSL_CERT_FILE` and `SSL_CERT_DIR` say where that is, if it is not in the usual place.
-    /// None at all is an error: every connection would fail later, and nobody would know why.
+    /// The machine's root certificates. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are, if
+    /// not in the usual place. It is an error if there are none: every connection would fail later,
+    /// and nobody would know why.
     pub fn of_the_machine() -> Result<Self, EgressError> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() { Err(EgressError::NoRoots) } else { Ok(Self(roots)) }
     }
 
-    /// These and no others.
+    /// These certificates and no others.
     pub fn from_pem(pem: &str) -> Result<Self, EgressError> {
         Self(RootCertStore::empty()).with_pem(pem)
     }
 
-    /// These as well. Text without a certificate is an error, and so is one certificate that cannot be read.
+    /// Adds these certificates. Text without a certificate is an error, and so is a certificate
+    /// that cannot be read.
     pub fn with_pem(mut self, pem: &str) -> Result<Self, EgressError> {
         let before = self.0.len();
         for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {

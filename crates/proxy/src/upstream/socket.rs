@@ -1,15 +1,20 @@
-//! The socket to a host, and the only place that says how it ends.
+//! The socket to a host, and the only place that ends it.
 //!
-//! The side that ends a TCP connection first keeps its port for a minute, and ports are everybody's. So:
+//! The side that ends a TCP connection first keeps its port for a minute, and all programs of the
+//! machine share the ports. So:
 //!
 //! | what has happened | how it ends |
 //! |---|---|
-//! | an exchange is over, or given up; the run is over | dropped: a reset, and no port is held |
-//! | the host has ended its side | [`end_after_host`](HostSocket::end_after_host): the ordinary way. The host's port waits, not ours |
-//! | the guest has ended its side, and the host must hear of it | [`end_first`](HostSocket::end_first), which takes a [`Hold`]: these are counted |
-//! | something was sent and nobody waits for an answer | [`delivered`](HostSocket::delivered), then dropped |
+//! | an exchange or run is over, or given up | dropped: a reset, and no port is held |
+//! | the host has ended its side | [`end_after_host`]: in the ordinary way; the host's port waits |
+//! | the guest has ended its side, which the host must hear | [`end_first`]: a [`Hold`] counts it |
+//! | something was sent and nobody waits for an answer | [`delivered`], then dropped |
 //!
-//! Nobody else can end the sending side: a shutdown by hyper or by TLS comes to nothing here.
+//! Nobody else can end the sending side: a shutdown by hyper or by TLS does nothing here.
+//!
+//! [`end_after_host`]: HostSocket::end_after_host
+//! [`end_first`]: HostSocket::end_first
+//! [`delivered`]: HostSocket::delivered
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,20 +30,20 @@ use tokio::time::{Instant, sleep};
 use super::unacknowledged::unacknowledged;
 use crate::budget::Hold;
 
-/// A connection to a host. When dropped it ends at once: what was not sent yet is not sent later.
+/// A connection to a host. It ends at once when dropped: what was not sent yet is never sent.
 #[derive(Debug)]
 pub(crate) struct HostSocket(TcpStream);
 
 impl HostSocket {
     pub(super) async fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
-        // Small messages go out at once; without it a request could wait for an acknowledgement.
+        // Small messages go out at once. Without this a request could wait for an acknowledgement.
         let _ = stream.set_nodelay(true);
         sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
         Ok(Self(stream))
     }
 
-    /// For flows, which read and write and do not end anything.
+    /// For flows, which read and write but end nothing.
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.0
     }
@@ -48,16 +53,18 @@ impl HostSocket {
         let _ = shutdown(&self.0, Shutdown::Write);
     }
 
-    /// Tells a host that nothing more will come, and that it may still answer. The port may have to wait, so leave is needed.
+    /// Tells a host that nothing more will come, and that it may still answer. The port may have to
+    /// wait, so this needs a [`Hold`].
     pub(crate) fn end_first(&self, _leave: &Hold) {
         let _ = shutdown(&self.0, Shutdown::Write);
     }
 
-    /// Waits until the host has acknowledged everything, as long as it makes progress at least that often.
+    /// Waits until the host has acknowledged everything. Gives up when it makes no progress for
+    /// `patience`.
     pub(crate) async fn delivered(&self, patience: Duration) {
         let (mut least, mut since, mut pause) = (u32::MAX, Instant::now(), Duration::from_millis(1));
         loop {
-            // Where the kernel cannot be asked, the time has to do.
+            // If the kernel cannot be asked, waiting has to do.
             match unacknowledged(&self.0) {
                 Ok(0) => return,
                 Ok(left) if left < least => (least, since) = (left, Instant::now()),
@@ -91,7 +98,7 @@ impl AsyncWrite for HostSocket {
         Pin::new(&mut self.0).poll_flush(cx)
     }
 
-    /// Nothing: it would end the connection from our side first.
+    /// Does nothing, because it would end the connection from our side first.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

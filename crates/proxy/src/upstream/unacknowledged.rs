@@ -1,6 +1,7 @@
-//! How much of what was sent on a socket its host has not acknowledged.
+//! Asks how much of what was sent on a socket its host has not acknowledged.
 //!
-//! The kernel is asked by `NETLINK_SOCK_DIAG`, as `ss` does: one message out, one back, about one socket. Anybody may ask.
+//! The question goes to the kernel over `NETLINK_SOCK_DIAG`, as in `ss`: one message out, one back,
+//! about one socket. Any user may ask.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,17 +18,19 @@ const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
 const TCP: u8 = 6;
 
-/// `idiag_wqueue` of `struct inet_diag_msg`, behind the state, the addresses, a timer and `idiag_rqueue`.
+/// `idiag_wqueue` of `struct inet_diag_msg`. It comes after the state, the addresses, a timer and
+/// `idiag_rqueue`.
 const WRITE_QUEUE: usize = HEADER + 4 + 48 + 4 + 4;
 
-/// Bytes that are sent or to be sent, and not acknowledged. None of a connection that is over.
+/// Bytes that are sent or waiting to be sent, and not acknowledged. 0 for a connection that is
+/// over.
 pub(super) fn unacknowledged(stream: &TcpStream) -> io::Result<u32> {
     let question = question(stream.local_addr()?, stream.peer_addr()?);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket =
         rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
     rustix::net::send(&socket, &question, SendFlags::empty())?;
-    // The answer is there when the question was sent.
+    // The answer is there as soon as the question was sent.
     let mut answer = [0; 4096];
     let (_, length) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty())?;
     read(&answer[..length.min(answer.len())])
@@ -47,7 +50,7 @@ fn question(ours: SocketAddr, theirs: SocketAddr) -> [u8; REQUEST] {
     let family = if ours.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     question[FAMILY] = family.as_raw() as u8;
     question[FAMILY + 1] = TCP;
-    // Whatever state it is in.
+    // In any state.
     question[FAMILY + 4..OUR_PORT].fill(0xff);
     question[OUR_PORT..THEIR_PORT].copy_from_slice(&ours.port().to_be_bytes());
     question[THEIR_PORT..OUR_ADDRESS].copy_from_slice(&theirs.port().to_be_bytes());

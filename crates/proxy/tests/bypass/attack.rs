@@ -13,7 +13,8 @@ use crate::host::policy_with_credentials;
 use crate::shape::{Opening, Shape, denial, refusal, silence};
 use crate::world::{ALLOWED, Host, Script, proxy, read_answer};
 
-/// Ports that are allowed beside the real one, so that a case can be about something else than its port.
+/// Ports that are allowed besides the real one, so that a case can be about something other than
+/// its port.
 const PORTS: [u16; 2] = [80, 443];
 
 #[tokio::test]
@@ -21,7 +22,7 @@ async fn every_attack_is_refused_by_the_rule_it_breaks_and_reaches_nobody() {
     let cases = cases();
     let mut failures = Vec::new();
     for case in &cases {
-        // Long enough for any machine: it only ends a test that would hang.
+        // Long enough for any machine. It only ends a test that would hang.
         match timeout(Duration::from_secs(60), try_case(case)).await {
             Ok(Ok(())) => {}
             Ok(Err(why)) => failures.push(format!("{}: {why}", case.id)),
@@ -57,7 +58,7 @@ async fn try_case(case: &Case) -> Result<(), String> {
     checked.and_then(|()| refusal(case, &seen)).map_err(|why| format!("{why}; the guest saw {seen:?}"))
 }
 
-/// Sends what the case says; gives what came back after what was allowed.
+/// Sends what the case says. Returns what came back after the allowed part.
 async fn attack(case: &Case, proxy: SocketAddr, port: u16) -> Vec<u8> {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     let shape = Shape::of(case, port, "good.test");
@@ -81,7 +82,7 @@ async fn attack(case: &Case, proxy: SocketAddr, port: u16) -> Vec<u8> {
     seen
 }
 
-/// A proxy that has refused already may close while a long message is still being written.
+/// A proxy that has already refused may close while a long message is still being written.
 async fn send(stream: &mut TcpStream, message: &[u8]) {
     let _ = stream.write_all(message).await;
 }

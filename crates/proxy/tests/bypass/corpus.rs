@@ -1,4 +1,4 @@
-//! The corpus as data: one line a case, `id | action | what is sent | rule that must be given`.
+//! The corpus as data. One line per case: `id | action | what is sent | rule that must be given`.
 //!
 //! | action | meaning |
 //! |---|---|
@@ -9,12 +9,13 @@
 //! | `socks-raw` | these bytes after the SOCKS5 greeting |
 //! | `tunnel` | CONNECT to the allowed host, then these bytes |
 //! | `socks-tunnel` | the same by SOCKS5 |
-//! | `tls` | CONNECT to the allowed host, then a ClientHello with these extensions: `sni=…`, `ech`, `esni`, `records=n` |
-//! | `vault` | CONNECT to a host whose TLS is opened, then these bytes |
+//! | `tls` | CONNECT to the allowed host, then a ClientHello with these extensions |
+//! | `vault` | CONNECT to a host whose TLS is terminated, then these bytes |
 //! | `second` | an allowed request first, then these bytes on the same connection |
 //! | `leads` | CONNECT to an allowed name that leads to these addresses |
 //!
-//! `{P}` is the allowed port, `{a*300}` is 300 times `a`, escapes are those of Rust.
+//! The extensions of `tls` are `sni=…`, `ech`, `esni` and `records=n`. `{P}` is the allowed port,
+//! `{a*300}` is 300 times `a`, and escapes are those of Rust.
 
 /// One attack.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Case {
     pub(crate) rule: &'static str,
 }
 
-/// All of them.
+/// All cases.
 pub(crate) fn cases() -> Vec<Case> {
     let lines = include_str!("cases.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let case = |line: &'static str| {

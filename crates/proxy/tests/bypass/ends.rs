@@ -1,7 +1,9 @@
-//! However a connection to a host ends, it leaves no port of this machine waiting (`TIME_WAIT`). Ports are everybody's.
+//! However a connection to a host ends, it leaves no port of this machine waiting (`TIME_WAIT`).
+//! All programs of the machine share the ports.
 //!
-//! The side that ends first is the one that waits. So the proxy never ends first in the ordinary way, except where a guest has
-//! ended its side of a plain tunnel and its host has to hear of it; and that is bounded for the template.
+//! The side that ends first is the one that waits. So the proxy never ends first in the ordinary
+//! way, with one exception: a guest has ended its side of a plain tunnel and the host has to hear
+//! of it. The template has a limit for those.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,13 +18,14 @@ use tokio::time::{sleep, timeout};
 use crate::injection::injecting;
 use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
 
-/// How often each way is gone.
+/// How often each way is tried.
 const TIMES: usize = 20;
 
 /// Long enough for a loaded machine.
 const HANG: Duration = Duration::from_secs(60);
 
-/// The states of all sockets of this machine that are connected to a port of the allowed hosts, as the kernel writes them.
+/// The states of all sockets of this machine that are connected to a port of the allowed hosts, as
+/// the kernel writes them.
 fn sockets_to(port: u16) -> Vec<String> {
     let IpAddr::V4(home) = ALLOWED else { panic!("{ALLOWED}") };
     let remote = format!("{:08X}:{port:04X}", u32::from_ne_bytes(home.octets()));
@@ -49,11 +52,11 @@ async fn held(port: u16) -> usize {
 /// What a host does once somebody has connected.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// Listens to the end, then ends too.
+    /// Reads to the end, then ends too.
     Listens,
-    /// Listens to the end, and then answers with as many bytes as it has heard.
+    /// Reads to the end, then answers with as many bytes as it has read.
     AnswersAtTheEnd,
-    /// Ends when it has heard something.
+    /// Ends once it has read something.
     EndsFirst,
     /// Answers each request like this, and leaves the end to the other side.
     Says(&'static str),
@@ -114,7 +117,7 @@ async fn tunnel(proxy: SocketAddr, name: &str, port: u16) -> TcpStream {
     stream
 }
 
-/// One request by a connection of its own, and what comes back.
+/// One request on its own connection, and what comes back.
 async fn ask(proxy: SocketAddr, port: u16, version: &str, more: &str) -> String {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     let request =
@@ -129,7 +132,7 @@ async fn ask(proxy: SocketAddr, port: u16, version: &str, more: &str) -> String 
 async fn requests_hold_no_port_however_their_connection_ends() {
     const LAST: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
     const MORE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    // So long that the proxy has all of it before the guest has.
+    // So long that the proxy has all of it before the guest does.
     let long = format!(
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 300005\r\n\r\n{}hello",
         "x".repeat(300_000)
@@ -281,7 +284,8 @@ async fn a_run_that_has_no_bytes_left_holds_no_port_and_has_sent_them_all() {
     assert_eq!(held(port).await, 0);
 }
 
-/// How many ports a template holds when its guests end that many plain tunnels in each of so many runs.
+/// How many ports a template holds when its guests end that many plain tunnels in each of so many
+/// runs.
 async fn held_after(ended: usize, runs: usize, limits: Limits, half: bool) -> usize {
     let port = host(Manner::AnswersAtTheEnd).await;
     let template = template(&[port], limits);
@@ -330,7 +334,7 @@ async fn what_a_guest_has_sent_before_it_left_arrives_although_no_port_may_be_he
     let mut guest = tunnel(proxy, "plain.test", port).await;
     let (mut host, _) = listener.accept().await.unwrap();
     let sending = tokio::spawn(async move { guest.write_all(&vec![b'x'; MUCH]).await.unwrap() });
-    // A host that reads slowly enough for the rest to be the proxy's to deliver when the guest has left.
+    // A host that reads so slowly that the proxy must deliver the rest after the guest has left.
     let mut heard = vec![0; MUCH];
     host.read_exact(&mut heard[..1000]).await.unwrap();
     sending.await.unwrap();

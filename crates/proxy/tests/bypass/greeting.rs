@@ -20,7 +20,7 @@ struct Tunnelled {
     verdict: NetworkVerdict,
 }
 
-/// A guest that sends a greeting and more at once, and a host that answers with this.
+/// A guest that sends a greeting and more at once, and a host that gives this answer.
 async fn tunnel(target: &str, greeting: Vec<u8>, more: &'static [u8], answer: &'static [u8]) -> Tunnelled {
     let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -29,7 +29,7 @@ async fn tunnel(target: &str, greeting: Vec<u8>, more: &'static [u8], answer: &'
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut before = vec![0; length];
         stream.read_exact(&mut before).await.unwrap();
-        // Whatever were sent beside the greeting would be here with it, or a moment later.
+        // Anything sent besides the greeting would be here with it, or a moment later.
         let _ = timeout(Duration::from_millis(100), stream.read_buf(&mut before)).await;
         for piece in answer.chunks(3) {
             stream.write_all(piece).await.unwrap();
@@ -58,7 +58,8 @@ fn greeting() -> Vec<u8> {
 
 #[tokio::test]
 async fn what_follows_a_greeting_waits_for_the_hosts_word() {
-    // As a client does that sends early data: it arrives, once the host has shown that it speaks TLS.
+    // A client that sends early data does this. It arrives once the host has shown that it speaks
+    // TLS.
     const ANSWER: &[u8] = b"\x16\x03\x03\x00\x05\x02\x00\x00\x01x";
     let tunnelled = tunnel("good.test", greeting(), b"\x17\x03\x03\x00\x05early", ANSWER).await;
     assert_eq!(tunnelled.heard[0], greeting());
@@ -77,7 +78,8 @@ async fn a_host_that_does_not_answer_in_tls_is_not_heard() {
         b"\x17\x03\x03\x00\x05hello",
         b"\x80\x2e\x04\x00\x02",
     ] {
-        // By name and by address: that anybody may be named there does not mean that anything may be spoken.
+        // By name and by address. That an address needs no name does not mean that it may speak any
+        // protocol.
         for target in ["good.test", "127.0.0.77"] {
             let tunnelled = tunnel(target, greeting(), b"EHLO evil.test\r\n", answer).await;
             assert_eq!(tunnelled.seen, b"", "{answer:?} came back");

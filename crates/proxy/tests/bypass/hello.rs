@@ -1,4 +1,4 @@
-//! TLS greetings as no TLS library would send them.
+//! TLS greetings that no TLS library would send.
 
 /// A ClientHello with some extensions, cut into records of `size` bytes.
 pub(crate) fn hello(extensions: &[Vec<u8>], size: usize) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! A host that counts what reaches it, and the policy that allows it. Shared with the suite that attacks from real cells
-//! (`crates/runtime/tests/egress`).
+//! A host that counts what reaches it, and the policy that allows it. The suite that attacks from
+//! real cells (`crates/runtime/tests/egress`) shares this file.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -9,17 +9,18 @@ use belljar_core::config::Injection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Where the allowed hosts live: a loopback address of its own, so that no other spelling of loopback is allowed with it.
+/// The address of the allowed hosts: a loopback address of its own, so that no other spelling of
+/// loopback is allowed with it.
 pub(crate) const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
 
-/// A host that counts. It answers HTTP requests one by one, and anything else with nothing.
+/// A host that counts. It answers HTTP requests one by one, and answers nothing else.
 pub(crate) struct Host {
     pub(crate) port: u16,
     pub(crate) heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Host {
-    /// A host for plain HTTP; `/redirect` leads to a host that is not allowed.
+    /// A host for plain HTTP. `/redirect` leads to a host that is not allowed.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -69,7 +70,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether a request is there with its body.
+/// Whether a request is complete, with its body.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_ascii_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
@@ -90,7 +91,8 @@ pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
     }
 }
 
-/// The same with two hosts more that get a credential: `vault.test` by TLS alone, `keyed.test` in clear text. The secret is `KEY`.
+/// The same with two more hosts that get a credential: `vault.test` over TLS only, `keyed.test` in
+/// clear text. The secret is `KEY`.
 pub(crate) fn policy_with_credentials(ports: &[u16]) -> NetworkPolicy {
     let mut policy = policy(ports);
     for (name, terminate_tls) in [("vault.test", true), ("keyed.test", false)] {

@@ -1,4 +1,5 @@
-//! Credentials a host gets and a guest does not: set on the way out, over whatever the guest says, and for that host alone.
+//! Credentials that a host gets and a guest does not. They are set on the way out, over whatever
+//! the guest says, and for that host alone.
 
 use std::net::SocketAddr;
 
@@ -17,7 +18,7 @@ use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
 pub(crate) struct World {
     pub(crate) cell: CellEgress,
     address: SocketAddr,
-    /// Whom the guest believes.
+    /// The root certificates the guest trusts.
     trust: RootCertStore,
 }
 
@@ -50,7 +51,7 @@ impl World {
         stream
     }
 
-    /// One request inside TLS that the proxy opens.
+    /// One request inside TLS that the proxy terminates.
     pub(crate) async fn ask(&self, port: u16, request: &str) -> String {
         let stream = self.tunnel(&format!("good.test:{port}")).await;
         let name = ServerName::try_from("good.test").unwrap();
@@ -121,7 +122,7 @@ async fn what_demands_tls_is_refused_in_clear_and_reaches_nobody() {
                 "{request:?} gave {answer:?}"
             );
         }
-        // The same name by its address is another entry, and gets nothing.
+        // The same host by its address is another entry, and gets nothing.
         let mut stream = TcpStream::connect(world.address).await.unwrap();
         let at = format!("127.0.0.77:{port}");
         let request = format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
@@ -192,7 +193,7 @@ async fn a_tunnel_that_is_opened_counts_once_whether_anything_is_asked_in_it_or_
     by_socks.write_all(&asked).await.unwrap();
     by_socks.read_exact(&mut [0; 12]).await.unwrap();
     assert_eq!(counts(), [2], "granted, and nothing asked");
-    // One of them goes on in another step, where its request is that step's own.
+    // One of them continues in another step, where its request belongs to that step.
     let request = format!("GET / HTTP/1.1\r\nHost: {at}\r\n\r\n");
     let name = ServerName::try_from("good.test").unwrap();
     let mut inside = connector(world.trust.clone()).connect(name, by_connect).await.unwrap();
@@ -248,7 +249,8 @@ async fn a_guest_that_does_not_trust_the_proxy_is_told_apart_from_a_denial() {
     let stream = world.tunnel(&format!("good.test:{}", host.port)).await;
     let name = ServerName::try_from("good.test").unwrap();
     assert!(connector(roots).connect(name, stream).await.is_err());
-    // The proxy learns of it by the guest's alert, which may still be on its way: until then the tunnel is a granted one.
+    // The proxy learns of it by the guest's alert, which may still be on its way. Until then the
+    // tunnel counts as granted.
     let has_failed = async {
         let is_failure = |decision: &Decision| matches!(decision.verdict, NetworkVerdict::Failed { .. });
         while !world.cell.take_decisions().iter().any(is_failure) {

@@ -1,4 +1,4 @@
-//! What a guest can take of the host is bounded, and ends when the cell does.
+//! What a guest can take from the host is limited, and ends when the cell does.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ fn rules(cell: &CellEgress) -> Vec<String> {
     cell.take_decisions().into_iter().map(|decision| rule(decision.verdict)).collect()
 }
 
-/// A host that sends without end to whoever connects.
+/// A host that sends without end to anyone who connects.
 async fn flood() -> u16 {
     let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -31,7 +31,8 @@ async fn flood() -> u16 {
     port
 }
 
-/// A connection whose first bytes are there before the proxy can look, so that no limit on waiting is in the way.
+/// A connection whose first bytes are there before the proxy can look, so that no time limit gets
+/// in the way.
 fn connect_saying(address: std::net::SocketAddr, words: &[u8]) -> TcpStream {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(words).unwrap();
@@ -96,7 +97,7 @@ async fn a_tunnel_that_carries_much_and_then_nothing_ends() {
     let host = tokio::spawn(async move {
         let mut stream = listener.accept().await.unwrap().0;
         let _ = stream.write_all(&vec![b'x'; MUCH]).await;
-        // Silent from here on, but there.
+        // Silent from here on, but still there.
         let _ = stream.read(&mut [0]).await;
     });
     let mut limits = Limits::default();
@@ -104,7 +105,7 @@ async fn a_tunnel_that_carries_much_and_then_nothing_ends() {
     let (_cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), limits);
     let mut seen = Vec::new();
     let _ = open_plain(address, port).await.read_to_end(&mut seen).await;
-    // How much of it came through before is a matter of the machine's mood; that both ends see the end is not.
+    // How much came through before depends on the machine. That both ends see the end does not.
     assert!(seen.len() <= MUCH);
     host.await.unwrap();
 }
@@ -157,7 +158,7 @@ async fn more_connections_than_allowed_wait_for_their_turn() {
     let second = tokio::spawn(open_plain(address, host.port));
     let mut third = TcpStream::connect(address).await.unwrap();
     third.write_all(b"CONNECT evil.test:1 HTTP/1.1\r\n\r\n").await.unwrap();
-    // Nobody is served beside the first: its own exchange still works, theirs has not begun.
+    // Nobody is served besides the first. Its own exchange still works, and theirs has not begun.
     let mut first = first;
     first.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     assert!(read_answer(&mut first).await.ends_with("hello"));
@@ -176,7 +177,8 @@ async fn dropping_the_cell_ends_its_connections_and_its_listener() {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;
     assert_eq!(rest, b"", "the tunnel is closed");
-    // The listener is closed with the task; until then a connection may be queued, but nobody answers.
+    // The listener is closed with the task. Until then a connection may be queued, but nobody
+    // answers.
     if let Ok(mut late) = TcpStream::connect(address).await {
         let _ = late.write_all(b"CONNECT plain.test:1 HTTP/1.1\r\n\r\n").await;
         let mut answer = Vec::new();

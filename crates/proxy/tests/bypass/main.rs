@@ -1,4 +1,5 @@
-//! Attempts to get out of a cell by its proxy. Each must be refused by the rule it breaks, before a byte reaches anybody.
+//! Attempts to get out of a cell through its proxy. Each must be refused by the rule it breaks,
+//! before a byte reaches anybody.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should say so at once")]
 

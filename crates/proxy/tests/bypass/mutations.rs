@@ -1,5 +1,5 @@
-//! Requests made of pieces in any order: whatever the proxy makes of them, a host hears nothing that is not on record, and
-//! nothing that is not one of the plain requests the proxy writes itself.
+//! Requests made of pieces in any order. Whatever the proxy makes of them, a host hears nothing
+//! that is not on record, and nothing but the plain requests that the proxy itself writes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::host::policy_with_credentials;
 use crate::world::{ALLOWED, Host, Script, proxy};
 
-/// What requests are made of, and what breaks them. `{P}` is the allowed port.
+/// The parts of requests, and what breaks them. `{P}` is the allowed port.
 const PIECES: &[&str] = &[
     "GET http://good.test:{P}/a HTTP/1.1\r\n",
     "POST http://keyed.test:{P}/b HTTP/1.1\r\n",
@@ -69,7 +69,7 @@ async fn try_pieces(pieces: &[usize]) -> Result<(), TestCaseError> {
     prop_assert!(heard.len() as u64 <= sent, "{} bytes heard, {sent} on record: {heard:?}", heard.len());
     let denied = |verdict: &NetworkVerdict| matches!(verdict, NetworkVerdict::Denied { .. });
     prop_assert!(decisions.iter().all(|line| !line.host.contains("vault") || denied(&line.verdict)));
-    // What a host hears are heads that the proxy has written, each for a host that is allowed, and bodies.
+    // A host hears only heads that the proxy has written, each for an allowed host, and bodies.
     let asked = decisions.iter().filter(|line| line.bytes_sent > 0).map(|line| line.count).sum::<u64>();
     let heads: Vec<&str> = heard.split("\r\n\r\n").filter(|part| part.contains(" HTTP/1.1\r\n")).collect();
     prop_assert!(heads.len() as u64 <= asked, "{} requests heard, {asked} on record: {heard:?}", heads.len());
@@ -87,7 +87,7 @@ async fn try_pieces(pieces: &[usize]) -> Result<(), TestCaseError> {
 #[test]
 fn whatever_pieces_requests_are_made_of_a_host_hears_only_what_is_on_record() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // A head that would pass is made often enough, so that what follows it is tried too.
+    // Heads that would pass are made often enough that what follows them is tried too.
     let whole = prop_oneof![Just(vec![0, 7, 23]), Just(vec![1, 8, 13, 23, 29]), Just(vec![0, 7, 16, 23, 30])];
     let mess = proptest::collection::vec(0..PIECES.len(), 1..6);
     let pieces = proptest::collection::vec(prop_oneof![whole, mess], 1..5).prop_map(|parts| parts.concat());

@@ -7,9 +7,9 @@ pub(crate) const A: u16 = 1;
 pub(crate) const AAAA: u16 = 28;
 const CNAME: u16 = 5;
 
-/// What the server says to a question.
+/// What the server answers to a question.
 pub(crate) enum Answer {
-    /// These addresses; those of the family that was not asked for are left out.
+    /// These addresses. Those of the family that was not asked for are left out.
     Addresses(Vec<IpAddr>),
     /// Another name, and its addresses.
     Alias(&'static str, Vec<IpAddr>),
@@ -21,14 +21,15 @@ pub(crate) enum Answer {
     Silence,
 }
 
-/// The server. It lives on a thread of its own until the process ends.
+/// The server. It lives on its own thread until the process ends.
 pub(crate) struct Names {
     pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, u16)>>>,
 }
 
 impl Names {
-    /// Serves what `zone` says about a name; it is told how often the same question was asked before.
+    /// Serves what `zone` says about a name. `zone` also gets how often the same question was asked
+    /// before.
     pub(crate) fn serve(zone: impl Fn(&str, usize) -> Answer + Send + 'static) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
@@ -61,7 +62,7 @@ impl Names {
     }
 }
 
-/// The name and kind that are asked for, and where the question ends.
+/// The name and kind of a question, and where it ends.
 fn question(query: &[u8]) -> Option<(String, u16, usize)> {
     let (mut name, mut at) = (String::new(), 12);
     loop {
@@ -78,7 +79,7 @@ fn question(query: &[u8]) -> Option<(String, u16, usize)> {
 }
 
 fn reply(question: &[u8], kind: u16, answer: &Answer) -> Option<Vec<u8>> {
-    // The name of the question, as a pointer to where it stands.
+    // The name of the question, as a pointer to it.
     const ASKED: [u8; 2] = [0xc0, 12];
     let (mut records, mut code) = (Vec::new(), 0);
     match answer {
@@ -107,7 +108,7 @@ fn addresses_of(owner: &[u8], kind: u16, addresses: &[IpAddr]) -> Vec<Vec<u8>> {
     addresses.iter().filter_map(record).collect()
 }
 
-/// A record that is not to be kept: every connection asks anew.
+/// A record that must not be cached: every connection asks anew.
 fn record(owner: &[u8], kind: u16, data: &[u8]) -> Vec<u8> {
     let length = data.len() as u16;
     [owner, &kind.to_be_bytes(), &[0, 1, 0, 0, 0, 0], &length.to_be_bytes(), data].concat()

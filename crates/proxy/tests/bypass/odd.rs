@@ -1,5 +1,5 @@
-//! A host that misbehaves as the path of a request says. Shared with the suite that attacks from real cells
-//! (`crates/runtime/tests/egress`).
+//! A host that misbehaves as the path of a request says. The suite that attacks from real cells
+//! (`crates/runtime/tests/egress`) shares this file.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// The host, and what it has seen.
 pub(crate) struct Odd {
     pub(crate) port: u16,
-    /// A port of the same host on which connections are made and nothing ever happens, not even an end.
+    /// A port of the same host on which connections are made and nothing ever happens, not even an
+    /// end.
     pub(crate) silent: u16,
     _never_accepting: TcpListener,
     seen: Arc<Seen>,
@@ -75,7 +76,7 @@ async fn serve(mut stream: TcpStream, seen: &Seen) {
             return tolerate(stream, request, seen).await;
         }
         let Some(length) = whole(&request) else {
-            // Whatever it is, it is no request.
+            // Whatever this is, it is not a request.
             if request.len() > 1 << 20 {
                 request.drain(1..);
             }
@@ -92,7 +93,7 @@ async fn serve(mut stream: TcpStream, seen: &Seen) {
     }
 }
 
-/// The length of the first request, once it is there with its body.
+/// The length of the first request, once it is complete with its body.
 fn whole(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();
@@ -107,7 +108,7 @@ macro_rules! hello {
     };
 }
 
-/// Answers in the way of the path; whether the connection goes on.
+/// Answers in the way the path says. Returns whether the connection continues.
 async fn behave(stream: &mut TcpStream, path: &str) -> bool {
     let (answer, goes_on) = match path {
         "/never" => ("", true),
@@ -145,7 +146,8 @@ async fn flood(stream: &mut TcpStream, first: &str, again: &str) -> bool {
     false
 }
 
-/// A server of another protocol that does not mind a TLS greeting in front: it takes it for a bad command, says so, and goes on.
+/// A server of another protocol that does not mind a TLS greeting in front. It takes the greeting
+/// for a bad command, says so, and continues.
 async fn tolerate(mut stream: TcpStream, mut heard: Vec<u8>, seen: &Seen) {
     let _ = stream.write_all(b"500 what was that?\r\n220 tolerant\r\n").await;
     while let Ok(1..) = stream.read_buf(&mut heard).await {}

@@ -1,4 +1,4 @@
-//! What a cell may have done for it in a while, and what it does not have to wait for.
+//! How much a cell may have done for it in a while, and what it does not have to wait for.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ async fn who_connects_too_often_waits_and_is_then_told() {
     let denied = |verdict: &NetworkVerdict| matches!(verdict, NetworkVerdict::Denied { .. });
     let on_record = cell.take_decisions().into_iter().filter(|line| denied(&line.verdict));
     assert_eq!(on_record.map(|line| line.count).sum::<u64>(), refused.len() as u64);
-    // A little later there is another.
+    // A little later another one works.
     let again = async { while !connect(address, odd.port).await.starts_with("HTTP/1.1 200 ") {} };
     timeout(HANG, again).await.unwrap();
 }

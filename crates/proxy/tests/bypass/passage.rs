@@ -1,4 +1,4 @@
-//! What is allowed passes: a proxy that refuses everything would be safe, too.
+//! What is allowed passes. A proxy that refuses everything would be safe too.
 
 use belljar_core::NetworkVerdict;
 use belljar_proxy::Limits;
@@ -25,7 +25,7 @@ async fn tls_passes_by_connect_for_names_and_for_listed_addresses() {
         [("good.test", "good.test"), ("GOOD.test.", "good.test"), ("127.0.0.77", "127.0.0.77")]
     {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // HTTP/1.0 without a Host, as older clients ask.
+        // HTTP/1.0 without a Host, as older clients send it.
         stream.write_all(format!("CONNECT {asked}:{port} HTTP/1.0\r\n\r\n").as_bytes()).await.unwrap();
         assert!(read_answer(&mut stream).await.starts_with("HTTP/1.1 200 "), "{asked}");
         assert!(say_hello(&connector, stream, name).await.ends_with("hello"), "{asked}");

@@ -1,4 +1,4 @@
-//! A name whose answer changes between the look and the leap, and redirects that lead out.
+//! A name whose answer changes between check and use, and redirects that lead out.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,8 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::world::{ALLOWED, Host, Script, policy, proxy, read_answer};
 
-/// Asks for a URL on a new connection, and for one to the host as well: what has a body is not sent on one that is there.
+/// Asks for a URL on a new connection, and on a new one to the host as well: a request with a body
+/// never uses an existing one.
 async fn get(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET http://{host}{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\n\r\nx");
@@ -20,7 +21,7 @@ async fn get(address: SocketAddr, host: &str, path: &str) -> String {
 #[tokio::test]
 async fn a_name_is_resolved_once_and_only_that_answer_is_dialled() {
     let host = Host::start().await;
-    // The same port on an address that is not listed: whoever resolves again ends up here.
+    // The same port on an address that is not listed. Whoever resolves again ends up here.
     let trap = std::net::TcpListener::bind(("127.0.0.66", host.port)).unwrap();
     trap.set_nonblocking(true).unwrap();
     let resolver = Script::new(vec![vec![ALLOWED], vec!["127.0.0.66".parse().unwrap()]]);

@@ -1,5 +1,5 @@
-//! The host's own resolver between a proxy and a real DNS server: what it asks for, and that no answer leads further in than the
-//! policy says.
+//! The host's own resolver, between a proxy and a real DNS server. Checks what it asks for, and
+//! that no answer leads further in than the policy says.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::world::{ALLOWED, Host, policy, proxy, read_answer};
 
 async fn get(proxy: SocketAddr, host: &str) -> String {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
-    // With a body, so that each is sent on a connection of its own.
+    // With a body, so that each request uses its own connection.
     let request = format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\n\r\nx");
     stream.write_all(request.as_bytes()).await.unwrap();
     read_answer(&mut stream).await
@@ -24,7 +24,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// One request for an allowed name by a fresh proxy; what the guest was told.
+/// One request for an allowed name through a fresh proxy. Returns what the guest was told.
 async fn get_once(host: &Host, names: &Names) -> String {
     let resolver = SystemResolver::asking(names.address).unwrap();
     let (_cell, proxy) = proxy(policy(&[host.port]), resolver, Limits::default());
@@ -123,7 +123,8 @@ async fn a_server_that_never_answers_is_not_waited_for() {
     );
 }
 
-/// Names that `/etc/hosts` gives to this machine itself, and in which family; `localhost` is one everywhere.
+/// Names that `/etc/hosts` gives to this machine itself, with their family. `localhost` is one
+/// everywhere.
 fn names_of_this_machine() -> Vec<(String, u16)> {
     let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
     let mut names = vec![("localhost".to_owned(), A)];

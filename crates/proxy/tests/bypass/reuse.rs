@@ -139,7 +139,8 @@ async fn closing_a_cell_ends_all_of_it_before_it_is_over() {
     let address = listener.local_addr().unwrap();
     let cell =
         egress.serve_telling(listener, move |denial| tell.lock().unwrap().push(denial.host.clone())).unwrap();
-    // An idle connection, some that wait for answers, and many that ask for something that is refused.
+    // An idle connection, some that wait for answers, and many requests for something that is
+    // refused.
     get(address, &odd, "/hello").await;
     let mut kept = Vec::new();
     for path in ["/never", "/drip", "/endless"] {

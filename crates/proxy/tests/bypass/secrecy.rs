@@ -1,4 +1,4 @@
-//! What a guest puts into a name is in no log: it may be a secret.
+//! No log contains what a guest puts into a name, because it may be a secret.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::names::{Answer, Names};
 use crate::world::{ALLOWED, Host, policy, proxy, read_answer};
 
-/// Hears everything, of whatever level and whoever says it.
+/// Collects everything, at any level and from anyone.
 #[derive(Clone, Default)]
 struct Everything(Arc<Mutex<String>>);
 

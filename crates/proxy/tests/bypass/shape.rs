@@ -1,12 +1,12 @@
-//! What a case comes to on the wire, and what its refusal looks like. Pure, and shared with the suite that attacks from real
-//! cells (`crates/runtime/tests/egress`).
+//! How a case looks on the wire, and what its refusal looks like. Pure. The suite that attacks from
+//! real cells (`crates/runtime/tests/egress`) shares this file.
 
 use belljar_core::{Decision, NetworkVerdict};
 
 use crate::corpus::{Case, bytes};
 use crate::hello::{extension, hello, server_name};
 
-/// What a guest sends. It must be granted the opening before it goes on.
+/// What a guest sends. The opening must be granted before it goes on.
 pub(crate) struct Shape {
     pub(crate) opening: Option<Opening>,
     pub(crate) message: Vec<u8>,
@@ -21,7 +21,8 @@ pub(crate) enum Opening {
 }
 
 impl Shape {
-    /// What a case describes, with the port of the allowed host and the name that leads to a case's addresses.
+    /// What a case describes, with the port of the allowed host and the name that leads to a case's
+    /// addresses.
     pub(crate) fn of(case: &Case, port: u16, leads: &str) -> Self {
         let sent = bytes(case.sent, port);
         let text = String::from_utf8_lossy(&sent).into_owned();
@@ -60,7 +61,7 @@ impl Shape {
     }
 }
 
-/// Whether the guest was told so in the way of its protocol.
+/// Whether the guest was told of the refusal in its own protocol.
 pub(crate) fn refusal(case: &Case, seen: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(seen);
     let told = match case.action {

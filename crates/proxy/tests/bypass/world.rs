@@ -1,7 +1,8 @@
-//! The world of a test: a resolver that answers everything, hosts that count what reaches them, and a proxy in between.
+//! The world of a test: a resolver that answers everything, hosts that count what reaches them, and
+//! a proxy in between.
 //!
-//! The resolver gives the address of the *allowed* host for every name, and that address is listed. So whatever slips
-//! past the decision really arrives, and is seen.
+//! The resolver gives the address of the *allowed* host for every name, and that address is listed.
+//! So whatever slips past the decision really arrives, and is seen.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use crate::host::answer;
 pub(crate) use crate::host::{ALLOWED, Host, policy};
 
-/// Answers from a script: the n-th call gets the n-th answer, and the last one from then on.
+/// Answers from a script: the n-th call gets the n-th answer, and later calls get the last one.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     answers: Arc<Mutex<Vec<Vec<IpAddr>>>>,
@@ -45,7 +46,8 @@ impl Resolve for Script {
 }
 
 impl Host {
-    /// The same behind TLS, with a certificate for `good.test` and its address, and who believes it.
+    /// The same behind TLS, with a certificate for `good.test` and its address. Also returns the
+    /// roots that trust it.
     pub(crate) async fn start_tls() -> (Self, RootCertStore) {
         let made = rcgen::generate_simple_self_signed(vec!["good.test".into(), ALLOWED.to_string()]).unwrap();
         let certificate = made.cert.der().clone();
@@ -81,7 +83,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A TLS client that believes those.
+/// A TLS client that trusts these roots.
 pub(crate) fn connector(roots: RootCertStore) -> TlsConnector {
     let config = rustls::ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
@@ -100,14 +102,14 @@ pub(crate) fn proxy(
     let mut options = EgressOptions::new(resolver);
     options.limits = limits;
     options.secrets = [("KEY".to_owned(), Secret::new("hunter2"))].into();
-    // Nobody is believed.
+    // Nobody is trusted.
     options.roots = Some(RootCertStore::empty());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (Egress::new(policy, options).unwrap().serve(listener).unwrap(), address)
 }
 
-/// Reads until an HTTP head and the body its length announces are there.
+/// Reads until an HTTP head is there, and the body its length announces.
 pub(crate) async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut answer = Vec::new();
     loop {

@@ -13,6 +13,7 @@ mod channel;
 mod compatibility;
 mod confinement;
 mod dependencies;
+mod duplex;
 mod endings;
 mod freshness;
 mod harness;

@@ -106,7 +106,7 @@ async fn a_run_can_be_cancelled_before_it_has_a_cell() {
     for _ in 0..sandbox.stats().capacity {
         held.push(sandbox.session().await.unwrap());
     }
-    let mut execution = sandbox.stream("emit_result(1)");
+    let execution = sandbox.stream("emit_result(1)");
     crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
     execution.cancel();
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
@@ -191,7 +191,7 @@ async fn a_cancelled_stream_ends_with_the_hosts_own_word() {
     for _ in 0..sandbox.stats().capacity {
         held.push(sandbox.session().await.unwrap());
     }
-    let mut execution = sandbox.stream("emit_result(1)");
+    let execution = sandbox.stream("emit_result(1)");
     crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
     execution.cancel();
     let (events, result) = to_the_end(execution).await;

@@ -1,4 +1,4 @@
-//! Keeps one proxy container running, and carries words to and from it.
+//! Keeps one proxy container running, and carries messages to and from it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use belljar_core::wire::Lines;
 use bollard::models::VolumeCreateRequest;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::protocol::{Order, Report, line};
 use super::setup::Setup;
-use super::words::{Order, Report, line};
 use super::{ANSWER_WITHIN, THERE_WITHIN};
 use crate::docker::DockerError;
-use crate::docker::attach::{Hearing, attach};
+use crate::docker::attach::{AttachReader, Attached, attach};
 use crate::docker::labels::random;
 
 /// A proxy that dies is followed by another after this long, doubled each time it dies young.
@@ -62,8 +62,8 @@ impl Manager {
             stop: tokio::sync::Notify::new(),
         });
         match me.launch(1).await {
-            Ok(hearing) => {
-                tokio::spawn(Arc::clone(&me).keep_running(hearing));
+            Ok(reader) => {
+                tokio::spawn(Arc::clone(&me).keep_running(reader));
                 Ok(me)
             }
             Err(error) => {
@@ -163,20 +163,20 @@ impl Manager {
     }
 
     /// Makes a proxy container and waits until it listens.
-    async fn launch(&self, generation: u64) -> Result<Hearing, DockerError> {
+    async fn launch(&self, generation: u64) -> Result<AttachReader, DockerError> {
         let setup = &self.setup;
         let created = setup.daemon.api.create_container(None, setup.body()).await;
         let container = created.map_err(DockerError::api("create the proxy's container"))?.id;
         self.lock().container = Some(container.clone());
         let launched = tokio::time::timeout(THERE_WITHIN, self.bring_up(&container)).await;
         match launched {
-            Ok(Ok((hearing, orders, authority))) => {
+            Ok(Ok((reader, orders, authority))) => {
                 let mut state = self.lock();
                 state.orders = Some(orders);
                 state.authority = authority;
                 drop(state);
                 self.present.send_replace(Some(generation));
-                Ok(hearing)
+                Ok(reader)
             }
             Ok(Err(error)) => {
                 setup.remover.remove(container);
@@ -193,40 +193,40 @@ impl Manager {
     async fn bring_up(
         &self,
         container: &str,
-    ) -> Result<(Hearing, mpsc::UnboundedSender<String>, Option<String>), DockerError> {
+    ) -> Result<(AttachReader, mpsc::UnboundedSender<String>, Option<String>), DockerError> {
         let setup = &self.setup;
-        let (mut saying, mut hearing) = attach(&setup.daemon, container).await?;
+        let Attached { mut writer, mut reader } = attach(&setup.daemon, container).await?;
         let started = setup.daemon.api.start_container(container, None).await;
         started.map_err(DockerError::api("start the proxy's container"))?;
         let first = line(&setup.start_order());
-        let _ = saying.say(first.as_bytes()).await;
+        let _ = writer.write(first.as_bytes()).await;
         let mut lines = Lines::with_limit(LONGEST_LINE);
         let authority = loop {
-            match next_report(&mut hearing, &mut lines).await {
+            match next_report(&mut reader, &mut lines).await {
                 Ok(Report::Ready { authority }) => break authority,
-                Ok(Report::Failed { reason }) => return Err(setup.failed(reason, hearing.last_words())),
+                Ok(Report::Failed { reason }) => return Err(setup.failed(reason, reader.last_words())),
                 Ok(_) => {}
-                Err(reason) => return Err(setup.failed(reason, hearing.last_words())),
+                Err(reason) => return Err(setup.failed(reason, reader.last_words())),
             }
         };
         let (orders, mut given) = mpsc::unbounded_channel::<String>();
         tokio::spawn(async move {
             while let Some(order) = given.recv().await {
-                if saying.say(order.as_bytes()).await.is_err() {
+                if writer.write(order.as_bytes()).await.is_err() {
                     return;
                 }
             }
         });
-        Ok((hearing, orders, authority))
+        Ok((reader, orders, authority))
     }
 
-    async fn keep_running(self: Arc<Self>, first: Hearing) {
-        let (mut hearing, mut generation, mut pause) = (Some(first), 1, FIRST_PAUSE);
+    async fn keep_running(self: Arc<Self>, first: AttachReader) {
+        let (mut reader, mut generation, mut pause) = (Some(first), 1, FIRST_PAUSE);
         loop {
-            if let Some(hearing) = hearing.take() {
+            if let Some(reader) = reader.take() {
                 let began = tokio::time::Instant::now();
                 tokio::select! {
-                    () = self.listen(hearing) => {}
+                    () = self.listen(reader) => {}
                     () = self.stop.notified() => {}
                 }
                 if began.elapsed() > LONGEST_PAUSE {
@@ -254,7 +254,7 @@ impl Manager {
             pause = (pause * 2).min(LONGEST_PAUSE);
             generation += 1;
             match self.launch(generation).await {
-                Ok(next) => hearing = Some(next),
+                Ok(next) => reader = Some(next),
                 Err(error) => {
                     tracing::warn!(sandbox = %self.setup.name, %error, "the egress proxy does not start")
                 }
@@ -273,10 +273,10 @@ impl Manager {
     }
 
     /// Takes what the proxy reports until it is gone.
-    async fn listen(&self, mut hearing: Hearing) {
+    async fn listen(&self, mut reader: AttachReader) {
         let mut lines = Lines::with_limit(LONGEST_LINE);
         loop {
-            match next_report(&mut hearing, &mut lines).await {
+            match next_report(&mut reader, &mut lines).await {
                 Ok(Report::Decisions { answer, decisions }) => self.answered(answer, decisions),
                 Ok(Report::Expected { answer }) => self.answered(answer, Vec::new()),
                 Ok(Report::Denial { cell, decision }) => {
@@ -288,7 +288,7 @@ impl Manager {
                 }
                 Ok(Report::Ready { .. } | Report::Failed { .. }) => {}
                 Err(reason) => {
-                    tracing::debug!(sandbox = %self.setup.name, reason, words = ?hearing.last_words(), "the egress proxy");
+                    tracing::debug!(sandbox = %self.setup.name, reason, words = ?reader.last_words(), "the egress proxy");
                     return;
                 }
             }
@@ -302,13 +302,13 @@ impl State {
     }
 }
 
-async fn next_report(hearing: &mut Hearing, lines: &mut Lines) -> Result<Report, String> {
+async fn next_report(reader: &mut AttachReader, lines: &mut Lines) -> Result<Report, String> {
     loop {
         if let Some(line) = lines.next_line().map_err(|error| error.to_string())? {
             return serde_json::from_slice(line).map_err(|error| error.to_string());
         }
-        std::future::poll_fn(|cx| hearing.poll_more(cx)).await.map_err(|deaf| deaf.to_string())?;
-        let said = hearing.stdout().split();
+        std::future::poll_fn(|cx| reader.poll_more(cx)).await.map_err(|end| end.to_string())?;
+        let said = reader.stdout().split();
         lines.push(&said);
     }
 }

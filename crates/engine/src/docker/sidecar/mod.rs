@@ -19,10 +19,11 @@ mod door;
 mod entry;
 mod image;
 mod manager;
+mod protocol;
 mod server;
 mod setup;
-mod words;
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,11 +31,13 @@ use belljar_core::Decision;
 
 use self::manager::Manager;
 use self::setup::Setup;
+use super::container::WAY_OUT;
 use super::daemon::Daemon;
 use super::labels::Controller;
 use super::remover::Remover;
 use super::{Docker, DockerError};
-use crate::engine::Blueprint;
+use crate::engine::{Blueprint, BoxFuture};
+use crate::supervised::{ContainerEgress, Introduction};
 use crate::{EngineError, Progress};
 
 /// How long a proxy may take to be there again.
@@ -105,26 +108,30 @@ pub(super) struct WayOut {
     generation: u64,
 }
 
-impl WayOut {
-    /// What the cell must know to introduce itself, when the proxy it knew is no more: the name of its door, and the new proxy's authority.
-    pub(super) async fn renew(&mut self) -> Result<Option<(String, Option<String>)>, DockerError> {
-        if self.manager.is_current(self.generation) {
-            return Ok(None);
-        }
-        let (_, token, generation) = self.manager.expect(Some(self.cell)).await?;
-        self.generation = generation;
-        Ok(Some((token, self.manager.authority())))
+impl ContainerEgress for WayOut {
+    fn renew(&mut self) -> BoxFuture<'_, Result<Option<Introduction>, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async move {
+            if self.manager.is_current(self.generation) {
+                return Ok(None);
+            }
+            let (_, token, generation) = self.manager.expect(Some(self.cell)).await?;
+            self.generation = generation;
+            Ok(Some(Introduction { socket: socket_of(&token), authority: self.manager.authority() }))
+        })
     }
 
-    /// What the cell asked for since the last call. After the last one nobody is let out any more.
-    pub(super) async fn take_decisions(&self, is_last: bool) -> Vec<Decision> {
-        self.manager.decisions(self.cell, is_last).await
+    fn take_decisions(&mut self, is_last: bool) -> BoxFuture<'_, Vec<Decision>> {
+        Box::pin(self.manager.decisions(self.cell, is_last))
     }
 
-    /// What it was refused since the last call.
-    pub(super) fn take_denials(&self) -> Vec<Decision> {
+    fn take_denials(&mut self) -> Vec<Decision> {
         self.manager.denials(self.cell)
     }
+}
+
+/// Where a container finds the door that has this secret name.
+pub(super) fn socket_of(token: &str) -> String {
+    format!("{WAY_OUT}/{token}")
 }
 
 impl Drop for WayOut {

@@ -17,7 +17,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
 
 use super::door::{self, Door};
-use super::words::{Order, Report, line};
+use super::protocol::{Order, Report, line};
 
 /// Serves until stdin ends, which it does with whoever started us.
 #[expect(clippy::exit, reason = "it runs in place of main")]

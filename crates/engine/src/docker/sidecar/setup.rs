@@ -7,7 +7,7 @@ use belljar_proxy::Roots;
 use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType};
 
 use super::SidecarSettings;
-use super::words::Order;
+use super::protocol::Order;
 use crate::docker::DockerError;
 use crate::docker::container::WAY_OUT;
 use crate::docker::daemon::Daemon;

@@ -1,23 +1,27 @@
-//! From a fresh clone of the zygote to a process that can do no harm.
+//! Turns a fresh clone of the zygote into a process that can do no harm.
 //!
-//! Everything that confines is done in PID 1 before PID 2 exists, so both are under it, and a step that fails ends the cell
-//! with its name on the status socket. PID 1 never runs Python: it is there because a guest that *is* PID 1 cannot be killed by its
-//! own signals, and nobody would reap its orphans. How the two come about is `spring`'s business; what is done to them is said here, in order.
+//! PID 1 does all of this before PID 2 exists, so both are confined. If a step fails, the cell ends
+//! and the name of the step goes to the status socket.
+//!
+//! PID 1 never runs Python. It exists because a guest that *is* PID 1 could not be killed by its
+//! own signals, and nobody would reap its orphans. `clone` makes the two processes. This file says
+//! what is done to them, in order.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
+use super::clone::clone_into_cell;
 use super::kernel::{self, Forked};
 use super::plan::CellPlan;
-use super::spring::clone_into_cell;
 
-/// Where the private channel is in a cell, and right behind it a guest's status socket until nothing can fail any more: out of the way of
-/// programs that expect low numbers to be theirs, as far as the limit on descriptors allows.
-pub(crate) fn channel_place() -> RawFd {
+/// The number of the private channel in a cell. The guest's status socket has the next number,
+/// until nothing can fail any more. Both are high, because programs expect low numbers to be free,
+/// but within the limit on descriptors.
+pub(crate) fn channel_number() -> RawFd {
     const USUAL: RawFd = 900;
-    /// Numbers that are needed from the channel's own on while descriptors are arranged.
+    /// How many numbers, from the channel's own, are needed while descriptors are arranged.
     const BEHIND: u64 = 4;
     let most = kernel::soft_limit(kernel::RLIMIT_NOFILE).saturating_sub(BEHIND);
     RawFd::try_from(most).map_or(USUAL, |most| most.min(USUAL))
@@ -26,26 +30,27 @@ pub(crate) fn channel_place() -> RawFd {
 /// The exit code of a process that could not be set up. The reason is on its status socket.
 const SETUP_FAILED: i32 = 125;
 
-/// Tells the host that the cell's network namespace is not as it was; `init` says the same.
+/// Tells the host that the cell's network namespace was used. `init` sends the same.
 const SOCKETS_WERE_MADE: &[u8] = b"N";
 
-/// What the host sends along for one cell. The descriptors belong to the zygote, which closes its copies.
+/// What the host sends for one cell. The zygote owns the descriptors and closes its copies.
 pub(crate) struct CellParts<'a> {
-    /// The id to act under while cloning, in the zygote's user namespace; `None` when that has but one, the guest's.
+    /// The id to act under while cloning, in the zygote's user namespace. `None` if that namespace
+    /// has only one id, the guest's.
     pub(crate) host_id: Option<u32>,
     pub(crate) channel: RawFd,
-    /// Its number in the cell.
-    pub(crate) channel_place: RawFd,
+    /// The channel's number in the cell.
+    pub(crate) channel_number: RawFd,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) status: RawFd,
-    /// The program that PID 1 becomes; the same for all cells.
+    /// The program that PID 1 becomes. It is the same for all cells.
     pub(crate) init: RawFd,
-    /// `tasks` or `cgroup.procs` files to write oneself into.
+    /// `tasks` or `cgroup.procs` files, through which the cell joins its groups.
     pub(crate) cgroups: &'a [RawFd],
 }
 
-/// A step that failed, and how.
+/// A result that names the step that failed.
 type Step<T = ()> = Result<T, (String, io::Error)>;
 
 trait Named<T> {
@@ -58,34 +63,38 @@ impl<T> Named<T> for io::Result<T> {
     }
 }
 
-/// What a cell has to itself from birth. Its network namespace the zygote has made before, its view of control groups comes when it is in its own.
+/// The namespaces a cell gets when it is cloned. The zygote has made its network namespace before.
+/// Its cgroup namespace comes once it is in its own groups.
 pub(super) const NAMESPACES: u64 = kernel::CLONE_NEWUSER
     | kernel::CLONE_NEWPID
     | kernel::CLONE_NEWNS
     | kernel::CLONE_NEWIPC
     | kernel::CLONE_NEWUTS;
 
-/// Clones this process into a cell. Returns in the zygote and, once it is confined, in the cell's PID 2.
+/// Clones this process into a cell. Returns in the zygote, and in the cell's PID 2 once it is
+/// confined.
 pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Forked> {
-    // The child may map exactly one id into its new user namespace without help: the one it was cloned under.
+    // Without help, the child may map exactly one id into its new user namespace: the one it was
+    // cloned under.
     if let Some(id) = parts.host_id {
-        kernel::take_ids(id, None)?;
+        kernel::set_ids(id, None)?;
     }
     let made = clone_into_cell(plan, parts);
     if !matches!(made, Ok(Forked::Child)) {
         if parts.host_id.is_some() {
             kernel::restore_ids(0)?;
-            // The kernel forgets it whenever ids change.
+            // The kernel clears this setting whenever ids change.
             kernel::die_with_parent()?;
         }
-        // PID 1 had to make itself readable, in memory that was ours.
+        // PID 1 had to make itself readable, and its memory was ours.
         kernel::set_dumpable(false)?;
     }
     made
 }
 
-/// All that happens in a new cell until its guest can be Python again: returns in PID 2 only.
-pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
+/// Everything that happens in a new cell until its guest can run Python again. Returns in PID 2
+/// only.
+pub(super) fn become_pid_1(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
     let split_in_two = join_cgroups(parts)
         .and_then(|()| confine(plan, parts, outer_id))
@@ -97,19 +106,21 @@ pub(super) fn become_first_process(plan: &CellPlan, parts: &CellParts<'_>) {
     }
 }
 
-/// First, so that the cell sees its own control groups as the root of all, and not by their names on the host.
+/// Comes first, so that the cell sees its own control groups as the root, and not by their names on
+/// the host.
 fn join_cgroups(parts: &CellParts<'_>) -> Step {
     for &cgroup in parts.cgroups {
         write_all(cgroup, b"0").step(|| "join the cell's cgroup".into())?;
     }
-    kernel::leave_namespaces(kernel::CLONE_NEWCGROUP).step(|| "create a cgroup namespace".into())
+    kernel::unshare_namespaces(kernel::CLONE_NEWCGROUP).step(|| "create a cgroup namespace".into())
 }
 
-/// The descriptor is the kernel's list of locks, by which PID 1 counts them.
+/// Returns a descriptor of the kernel's list of locks. PID 1 counts locks with it.
 fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option<RawFd>> {
-    // Should the machine run out of memory, a cell goes before its zygote, and that before the host.
+    // If the machine runs out of memory, a cell is killed before its zygote, and the zygote before
+    // the host.
     const FIRST_TO_GO: &str = "1000";
-    // Ids have changed since the last execve, which makes /proc/self root's until we say otherwise.
+    // Ids have changed since the last `execve`, so /proc/self belongs to root until this call.
     kernel::set_dumpable(true).step(|| "become readable to ourselves".into())?;
     for (file, text) in [
         ("oom_score_adj", FIRST_TO_GO.to_owned()),
@@ -120,19 +131,21 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
         std::fs::write(format!("/proc/self/{file}"), text).step(|| format!("write {file}"))?;
     }
     // The saved ids are still the zygote's.
-    kernel::take_ids(plan.guest_id, Some(plan.guest_id)).step(|| "forget the zygote's ids".into())?;
-    // Group and session are, too: a signal or a priority for "my group" would reach the zygote and every other cell.
-    kernel::begin_session().step(|| "begin a session".into())?;
+    kernel::set_ids(plan.guest_id, Some(plan.guest_id)).step(|| "forget the zygote's ids".into())?;
+    // Process group and session are the zygote's too. A signal or a priority for "my group" would
+    // reach the zygote and every other cell.
+    kernel::new_session().step(|| "begin a session".into())?;
     let mut locks = None;
     for mount in &plan.mounts {
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
         if mount.kind == "proc" {
-            // Before it is covered: it shows some of the whole machine's. Not owned, as the listener below.
+            // Open it before it is covered, because the file shows locks of the whole machine. Not
+            // owned, like the listener below.
             locks = File::open("/proc/locks").ok().map(IntoRawFd::into_raw_fd);
         }
     }
-    show_scratch(plan, parts.status)?;
+    send_scratch_handles(plan, parts.status)?;
     kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
     kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
     if plan.landlock > 0 {
@@ -141,11 +154,12 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
     Ok(locks)
 }
 
-/// The last lock. The descriptor is the one on which PID 1 is asked about sockets; where the kernel has none to give,
-/// because something above has such a filter already, the host is told at once that there may be some.
+/// Installs the last lock. Returns the descriptor on which PID 1 is asked about sockets. The kernel
+/// has none if a parent already has such a filter. Then the host is told at once that there may be
+/// sockets.
 fn install_filter(plan: &CellPlan, parts: &CellParts<'_>) -> Step<Option<RawFd>> {
-    match kernel::install_asking_filter(&plan.cell_filter) {
-        // Not owned: this memory becomes two processes', and only one of them keeps the descriptor.
+    match kernel::install_notifying_filter(&plan.cell_filter) {
+        // Not owned: this memory becomes two processes, and only one of them keeps the descriptor.
         Ok(listener) => Ok(Some(listener.into_raw_fd())),
         Err(_) => {
             kernel::install_filter(&plan.unwatched_filter).step(|| "install the seccomp filter".into())?;
@@ -155,13 +169,14 @@ fn install_filter(plan: &CellPlan, parts: &CellParts<'_>) -> Step<Option<RawFd>>
     }
 }
 
-/// Gives the host a handle on each scratch space: when a script fails, the kernel's word on whether one was full decides the verdict.
-fn show_scratch(plan: &CellPlan, status: RawFd) -> Step {
+/// Gives the host a handle on each scratch space. When a script fails, the kernel's figure on
+/// whether one was full decides the verdict.
+fn send_scratch_handles(plan: &CellPlan, status: RawFd) -> Step {
     let scratch = || plan.mounts.iter().filter(|mount| mount.kind == "tmpfs");
     let mut handles: [Option<OwnedFd>; 4] = [const { None }; 4];
     for (handle, mount) in handles.iter_mut().zip(scratch()) {
         let opened =
-            kernel::open_place(&mount.target).map_err(|error| (format!("open {}", mount.target), error))?;
+            kernel::open_path(&mount.target).map_err(|error| (format!("open {}", mount.target), error))?;
         *handle = Some(opened);
     }
     let mut numbers = [-1; 4];
@@ -172,7 +187,7 @@ fn show_scratch(plan: &CellPlan, status: RawFd) -> Step {
     kernel::send_with_descriptors(status, b"D", &numbers[..count]).step(|| "show the scratch spaces".into())
 }
 
-/// Reading and running everything the mounts show, writing only where the plan says.
+/// Allows reading and running everything the mounts show, and writing only where the plan says.
 fn enter_landlock(plan: &CellPlan) -> Step {
     const READ: u64 = 1 | 1 << 2 | 1 << 3; // execute, read_file, read_dir
     const WRITE_FILE: u64 = 1 << 1;
@@ -191,7 +206,7 @@ fn enter_landlock(plan: &CellPlan) -> Step {
         .into_iter()
         .chain(plan.writable.iter().map(|path| (path.as_str(), u64::MAX)));
     for (path, allowed) in rules {
-        kernel::open_place(path)
+        kernel::open_path(path)
             .and_then(|place| {
                 kernel::landlock_allow(ruleset.as_raw_fd(), place.as_raw_fd(), allowed & handled)
             })
@@ -200,22 +215,24 @@ fn enter_landlock(plan: &CellPlan) -> Step {
     kernel::landlock_enter(ruleset.as_raw_fd()).step(|| "enter Landlock".into())
 }
 
-/// Forks PID 2 and returns in it; PID 1 goes on as a program of its own.
+/// Forks PID 2 and returns in it. PID 1 continues as another program.
 fn split(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -> Step {
     const SIGCHLD: i32 = 17;
-    // The zygote ignores SIGCHLD so that cells leave no zombies; PID 1 must wait, and Python expects the default.
+    // The zygote ignores SIGCHLD so that cells leave no zombies. But PID 1 must wait, and Python
+    // expects the default.
     kernel::default_signal(SIGCHLD);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
         Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts, for_init))),
         Forked::Child => {
-            take_descriptors(parts).step(|| "arrange descriptors".into())?;
-            // Last, because a low limit on descriptors would forbid the channel its high number.
+            arrange_descriptors(parts).step(|| "arrange descriptors".into())?;
+            // This comes last, because a low limit on descriptors would not allow the channel's
+            // high number.
             let limited = limit(plan);
             if let Err((step, error)) = limited {
-                report(parts.channel_place + 1, format!("F{step}: {error}").as_bytes());
+                report(parts.channel_number + 1, format!("F{step}: {error}").as_bytes());
                 kernel::exit_now(SETUP_FAILED)
             }
-            kernel::close_from(parts.channel_place + 1).step(|| "close the status socket".into())
+            kernel::close_from(parts.channel_number + 1).step(|| "close the status socket".into())
         }
     }
 }
@@ -226,7 +243,7 @@ fn limit(plan: &CellPlan) -> Step {
             .step(|| format!("set resource limit {}", limit.resource))?;
     }
     if plan.extra_data > 0 {
-        // What the zygote had already loaded is not the script's doing.
+        // What the zygote had already loaded does not count against the script.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let born_with = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -244,39 +261,41 @@ fn limit(plan: &CellPlan) -> Step {
     Ok(())
 }
 
-fn take_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
-    let (channel, last_words) = (parts.channel_place, parts.channel_place + 1);
+fn arrange_descriptors(parts: &CellParts<'_>) -> io::Result<()> {
+    let (channel, last_words) = (parts.channel_number, parts.channel_number + 1);
     let nothing = File::open("/dev/null")?;
     kernel::duplicate_onto(nothing.as_raw_fd(), 0)?;
     kernel::duplicate_onto(parts.stdout, 1)?;
     kernel::duplicate_onto(parts.stderr, 2)?;
-    // Two steps, because the channel's present number may be anything, and what is left below must go.
+    // This takes two steps, because the channel may have any number now, and everything below must
+    // be closed.
     let (aside, status) = (
         kernel::duplicate_above(parts.channel, last_words + 1)?,
         kernel::duplicate_above(parts.status, last_words + 1)?,
     );
     kernel::duplicate_onto(aside, channel)?;
     kernel::duplicate_onto(status, last_words)?;
-    // `nothing` is among what is closed here; its destructor must not close the number again.
+    // `nothing` is closed here too. Its destructor must not close the number again.
     let _closed_below = ManuallyDrop::new(nothing);
     kernel::close_between(3, channel - 1)?;
     kernel::close_from(last_words + 1)?;
     kernel::close_on_exec(channel)
 }
 
-/// Leaves the borrowed memory for that of a small program, which reaps and reports. Only returns when that fails.
+/// Leaves the borrowed memory and becomes a small program that reaps and reports. Returns only if
+/// that fails.
 fn become_init(parts: &CellParts<'_>, listener_and_locks: [Option<RawFd>; 2]) -> io::Error {
     const STATUS: RawFd = 3;
     const LISTENER_AND_LOCKS: [RawFd; 2] = [4, 5];
-    // No pipe of the guest's may be held open from here.
+    // PID 1 must not hold any pipe of the guest open.
     let alone = (|| {
-        let above = |fd| kernel::duplicate_above(fd, parts.channel_place);
+        let above = |fd| kernel::duplicate_above(fd, parts.channel_number);
         let (status, init) = (above(parts.status)?, above(parts.init)?);
         let mut aside = [None; 2];
         for (aside, fd) in aside.iter_mut().zip(listener_and_locks) {
             *aside = fd.map(above).transpose()?;
         }
-        kernel::close_between(0, parts.channel_place - 1)?;
+        kernel::close_between(0, parts.channel_number - 1)?;
         kernel::duplicate_onto(status, STATUS)?;
         for (aside, number) in aside.into_iter().zip(LISTENER_AND_LOCKS) {
             if let Some(aside) = aside {
@@ -286,12 +305,12 @@ fn become_init(parts: &CellParts<'_>, listener_and_locks: [Option<RawFd>; 2]) ->
         Ok(init)
     })();
     match alone {
-        Ok(init) => kernel::become_open_program(init, c"belljar-init"),
+        Ok(init) => kernel::exec_descriptor(init, c"belljar-init"),
         Err(error) => error,
     }
 }
 
-/// Tells the host; there is nobody to tell when that fails.
+/// Tells the host. If that fails, there is nobody else to tell.
 pub(super) fn report(status: RawFd, record: &[u8]) {
     let _ = write_all(status, record);
 }

@@ -1,8 +1,8 @@
-//! Root of the cell library: what the zygote loads to make cells.
+//! Root of the cell library, which the zygote loads to make cells.
 //!
-//! Built by `build.rs` with `rustc` alone into a shared object whose bytes are part of this crate, so that it reaches every
-//! embedder without a file to install. `kernel`, `plan` and `confine` are compiled into the crate as well, where the
-//! lints and tests see them.
+//! `build.rs` builds it with `rustc` alone, into a shared object whose bytes are part of this
+//! crate. So it reaches every embedder without a file to install. `kernel`, `plan` and `confine`
+//! are compiled into the crate as well, where the lints and tests see them.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 #![allow(dead_code, reason = "the outer jail uses the rest of kernel/")]
@@ -16,5 +16,5 @@ mod order;
 mod plan;
 mod python;
 mod serve;
-mod spring;
-mod text;
+mod clone;
+mod large_pages;

@@ -1,8 +1,15 @@
-//! What becomes of a clone of the zygote. The library's own root is `lib.rs`; this is the crate's view of it.
+//! Turns a clone of the zygote into a cell. The library's own root is `lib.rs`; this is the crate's
+//! view of it.
 
 use super::kernel;
 
+mod clone;
 mod confine;
+#[cfg_attr(
+    not(belljar_cell_library),
+    expect(dead_code, reason = "runs in the cell library; compiled here for the lints")
+)]
+mod large_pages;
 mod network_namespaces;
 mod order;
 mod plan;
@@ -11,12 +18,6 @@ mod plan;
     expect(dead_code, reason = "runs in the cell library; compiled here for the lints")
 )]
 mod serve;
-mod spring;
-#[cfg_attr(
-    not(belljar_cell_library),
-    expect(dead_code, reason = "runs in the cell library; compiled here for the lints")
-)]
-mod text;
 
 pub use order::CellOrder;
 pub use plan::CellPlan;
@@ -25,5 +26,5 @@ pub(crate) use plan::{PlannedLimit, PlannedMount};
 /// The cell library: a shared object that the zygote loads as the Python module `belljar_cell`.
 pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_cell"));
 
-/// The program that PID 1 of every cell is.
+/// The program that PID 1 of every cell becomes.
 pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_init"));

@@ -1,16 +1,22 @@
-//! Network namespaces that are used again as long as nobody has made a socket in them.
+//! Network namespaces, used again as long as nobody has made a socket in them.
 //!
-//! Making one and taking it apart is a quarter of all work on a cell, much of it done by the kernel one at a time, and
-//! most scripts never open a socket. So the zygote makes a namespace once, stands in it while it clones the cell, and
-//! stands in it again for a later cell, once the host knows two things: that all processes of the earlier one are gone,
-//! and that none of them ever made a socket of the Internet families. Without one there is nothing that a process
-//! without rights could change in a namespace: no packet, no port, no route, no label, no counter. What remains are Unix
-//! sockets: they end with their processes, unless they are on their way in one another's queues, where the kernel finds
-//! them seconds later. So a namespace that still has a socket in it is not used again either.
+//! Making a network namespace and taking it apart is a quarter of all work on a cell. The kernel
+//! does much of it one at a time, and most scripts never open a socket. So the zygote makes a
+//! namespace once, enters it before it clones a cell, and enters it again for a later cell.
 //!
-//! The host knows the second from PID 1, which every such call has to wait for (`init`); the zygote looks for the rest.
+//! The host must first know two things: all processes of the earlier cell are gone, and none of
+//! them ever made an Internet socket. Without such a socket, a process without rights can change
+//! nothing in a namespace: no packet, port, route, label or counter.
 //!
-//! The namespaces belong to the zygote's user namespace, not to a cell's, so nothing in a cell has any right over one.
+//! Unix sockets remain. They end with their processes, unless they sit in one another's queues,
+//! where the kernel finds them seconds later. So a namespace that still has any socket in it is not
+//! used again either.
+//!
+//! The host learns about Internet sockets from PID 1, which every such call waits for (`init`). The
+//! zygote itself looks for the rest.
+//!
+//! The namespaces belong to the zygote's user namespace, not to a cell's. So nothing in a cell has
+//! any right over one.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,13 +24,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::kernel;
 
-/// How many are kept. Beyond that they go with their cells.
+/// How many are kept. Any more end with their cells.
 const MOST: usize = 64;
 
 /// The namespaces, by number.
 pub(crate) struct NetworkNamespaces {
     known: [Option<OwnedFd>; MOST],
-    /// What a connection buffers each way at most; 0 for the kernel's own choice.
+    /// The most a connection buffers each way. 0 leaves it to the kernel.
     socket_buffer: u64,
 }
 
@@ -33,7 +39,8 @@ impl NetworkNamespaces {
         Self { known: [const { None }; MOST], socket_buffer }
     }
 
-    /// Stands in the namespace of this number, in which nobody else may be; with `fresh` in one that has never been used.
+    /// Enters the namespace with this number, which nobody else may be using. With `fresh`, that is
+    /// one that has never been used.
     pub(crate) fn enter(&mut self, number: u32, fresh: bool) -> io::Result<()> {
         let known = self.known.get_mut(number as usize);
         if let Some(Some(namespace)) = &known
@@ -45,7 +52,7 @@ impl NetworkNamespaces {
             }
         }
         if let Some(known) = known {
-            // Whatever was there goes, also when there will be nothing in its place.
+            // The old one goes in any case, even if making a new one fails.
             *known = None;
             make(self.socket_buffer)?;
             *known = Some(File::open("/proc/self/ns/net")?.into());
@@ -55,21 +62,21 @@ impl NetworkNamespaces {
     }
 }
 
-/// Whether there is none in the namespace that we stand in: `sockets: used 0`.
+/// Whether the current namespace has no socket: `sockets: used 0`.
 fn has_no_socket() -> io::Result<bool> {
     let mut text = [0; 16];
     let length = File::open("/proc/thread-self/net/sockstat")?.read(&mut text)?;
     Ok(text[..length].starts_with(b"sockets: used 0\n"))
 }
 
-/// What waits to be accepted is in nobody's account, so each holds little. The kernel gives a connection more as soon as
-/// somebody reads from it, up to `socket_buffer`.
+/// Makes a namespace. Connections that wait to be accepted are charged to nobody, so each may hold
+/// little. The kernel gives a connection more once somebody reads from it, up to `socket_buffer`.
 fn make(socket_buffer: u64) -> io::Result<()> {
     const WAITING_BYTES: u64 = 16 << 10;
     const CLOSED_CONNECTIONS: u64 = 256;
     const KERNELS_OWN_CHOICE: u64 = 6 << 20;
-    kernel::leave_namespaces(kernel::CLONE_NEWNET)?;
-    kernel::raise_loopback()?;
+    kernel::unshare_namespaces(kernel::CLONE_NEWNET)?;
+    kernel::bring_up_loopback()?;
     let most = if socket_buffer > 0 { socket_buffer } else { KERNELS_OWN_CHOICE };
     let buffers = format!("4096 {WAITING_BYTES} {most}");
     for (setting, value) in [
@@ -78,7 +85,8 @@ fn make(socket_buffer: u64) -> io::Result<()> {
         ("ipv4/tcp_wmem", buffers),
     ] {
         match std::fs::write(format!("/proc/sys/net/{setting}"), value) {
-            // An older kernel has one of them for the whole machine only, and does not show it here.
+            // An older kernel has one of these settings for the whole machine only, and does not
+            // show it here.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
         }

@@ -1,24 +1,27 @@
-//! What the host asks of a zygote for one cell, as bytes. Both ends are built from this file together, so it carries no version.
+//! The host's request to a zygote for one cell, as bytes. Both ends are built from this file
+//! together, so it carries no version.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
-/// How one cell is to be made.
+/// How to make one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellOrder {
-    /// The id to act under in the zygote's user namespace; `None` where that has but one.
+    /// The id to act under in the zygote's user namespace. `None` if that namespace has only one.
     pub host_id: Option<NonZeroU32>,
-    /// The number of the network namespace that shall be its own.
+    /// The number of the cell's network namespace.
     pub network: u32,
-    /// Whether that number must be given a new namespace, because somebody has made a socket in the present one.
+    /// Whether that number needs a new namespace, because somebody made a socket in the present
+    /// one.
     pub fresh_network: bool,
-    /// Whether somebody waits for it.
+    /// Whether somebody is waiting for this cell.
     pub hurry: bool,
-    /// The port on its loopback behind which the host listens, if it may talk to anybody.
-    pub way_out: Option<NonZeroU16>,
+    /// The port on the cell's loopback where the host's proxy listens. `None` if the cell has no
+    /// egress.
+    pub egress_port: Option<NonZeroU16>,
 }
 
 impl CellOrder {
-    /// How long one is.
+    /// The length of an order.
     pub(crate) const BYTES: usize = 20;
 
     /// The order as bytes.
@@ -28,7 +31,7 @@ impl CellOrder {
             self.network,
             u32::from(self.fresh_network),
             u32::from(self.hurry),
-            self.way_out.map_or(0, |port| u32::from(port.get())),
+            self.egress_port.map_or(0, |port| u32::from(port.get())),
         ];
         let mut bytes = [0; Self::BYTES];
         for (chunk, word) in bytes.chunks_exact_mut(4).zip(words) {
@@ -37,19 +40,19 @@ impl CellOrder {
         bytes
     }
 
-    /// Reads one back. A port that is none is no way out.
+    /// Reads an order back. An invalid port means no egress.
     pub(crate) fn decode(bytes: [u8; Self::BYTES]) -> Self {
         let mut words = [0; Self::BYTES / 4];
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u32::from_le_bytes(*chunk);
         }
-        let [host_id, network, fresh_network, hurry, way_out] = words;
+        let [host_id, network, fresh_network, hurry, egress_port] = words;
         Self {
             host_id: NonZeroU32::new(host_id),
             network,
             fresh_network: fresh_network != 0,
             hurry: hurry != 0,
-            way_out: u16::try_from(way_out).ok().and_then(NonZeroU16::new),
+            egress_port: u16::try_from(egress_port).ok().and_then(NonZeroU16::new),
         }
     }
 }
@@ -68,7 +71,7 @@ mod tests {
                 network,
                 fresh_network,
                 hurry,
-                way_out: NonZeroU16::new(port),
+                egress_port: NonZeroU16::new(port),
             };
             prop_assert_eq!(CellOrder::decode(order.encode()), order);
         }

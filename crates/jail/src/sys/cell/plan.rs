@@ -1,41 +1,43 @@
-//! What the zygote must do to every cell it makes, as bytes.
+//! What the zygote does to every cell it makes, as bytes.
 //!
-//! The host computes the plan once per template; the cell library follows it for every cell. The encoding is private to this file and
-//! both ends are built from it together, so it carries no version.
+//! The host computes the plan once per template. The cell library follows it for every cell. The
+//! encoding is private to this file, and both ends are built from it together, so it carries no
+//! version.
 
-/// Everything about a cell that does not differ from one to the next.
+/// Everything that is the same for all cells of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CellPlan {
-    /// The user and group a cell has inside.
+    /// The user and group id inside a cell.
     pub guest_id: u32,
     /// File systems to mount, in order.
     pub mounts: Vec<PlannedMount>,
     /// Limits to set, in order.
     pub rlimits: Vec<PlannedLimit>,
-    /// Bytes of data beyond what the cell is born with; 0 for no such limit.
+    /// Bytes of data beyond what the cell starts with. 0 means no limit.
     pub extra_data: u64,
-    /// The same for addresses, whatever they are mapped to.
+    /// The same for address space, whatever is mapped there.
     pub extra_addresses: u64,
-    /// Bytes that a connection buffers each way at most; 0 for the kernel's own choice.
+    /// The most bytes a connection buffers each way. 0 leaves it to the kernel.
     pub socket_buffer: u64,
-    /// Where Landlock lets a cell write; empty when the kernel has no Landlock.
+    /// Where Landlock lets a cell write. Empty if the kernel has no Landlock.
     pub writable: Vec<String>,
-    /// The Landlock version to write rules for; 0 for none.
+    /// The Landlock version to write rules for, or 0 for none.
     pub landlock: u32,
-    /// The seccomp program, in the kernel's layout, that the zygote installs for itself and all its cells.
+    /// The seccomp program, in the kernel's layout, that the zygote installs for itself and all its
+    /// cells.
     pub zygote_filter: Vec<u8>,
-    /// The one that each cell adds. It asks PID 1 about sockets.
+    /// The program that each cell adds. It asks PID 1 about sockets.
     pub cell_filter: Vec<u8>,
-    /// The same without asking, for where nobody can be asked.
+    /// The same without asking, for use where nobody can be asked.
     pub unwatched_filter: Vec<u8>,
 }
 
 /// One file system to mount in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMount {
-    /// `tmpfs`, `proc`.
+    /// `tmpfs` or `proc`.
     pub kind: String,
-    /// Where.
+    /// Where it is mounted.
     pub target: String,
     /// `MS_*` flags.
     pub flags: u64,
@@ -48,7 +50,7 @@ pub struct PlannedMount {
 pub struct PlannedLimit {
     /// `RLIMIT_*`.
     pub resource: u32,
-    /// Soft and hard.
+    /// The soft and the hard limit.
     pub value: u64,
 }
 
@@ -83,7 +85,7 @@ impl CellPlan {
         out
     }
 
-    /// Reads a plan back; `None` when the bytes are not one.
+    /// Reads a plan back. Returns `None` if the bytes are not a plan.
     pub fn decode(encoded: &[u8]) -> Option<Self> {
         let mut reader = Reader(encoded);
         let plan = Self {

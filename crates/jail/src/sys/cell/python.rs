@@ -1,8 +1,11 @@
-//! The cell library's face towards CPython: a module `belljar_cell` with two functions.
+//! The cell library's interface to CPython: a module `belljar_cell` with two functions.
 //!
-//! Written against the stable ABI by hand, because six declarations are all it takes and the library is built without crates.
-//! `configure(plan, init)` is called once; `serve(control)` makes cells until the host hangs up and returns in each of them, by then
-//! confined, with its channel and whether somebody waits for it.
+//! `configure(plan, init)` is called once. `serve(control)` makes cells until the host hangs up. It
+//! returns in each cell, which is confined by then, with the cell's channel and whether somebody is
+//! waiting for it.
+//!
+//! The module is written against the stable ABI by hand, because it needs only six declarations and
+//! the library is built without crates.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -10,7 +13,7 @@ use std::sync::OnceLock;
 
 use super::kernel;
 use super::plan::CellPlan;
-use super::{serve, text};
+use super::{large_pages, serve};
 
 type Object = *mut c_void;
 
@@ -28,7 +31,7 @@ unsafe extern "C" {
 
 #[repr(C)]
 struct ModuleDefinition {
-    /// `PyObject_HEAD`: a reference count and a type that CPython fills in.
+    /// `PyObject_HEAD`: a reference count and a type, which CPython fills in.
     refcount: isize,
     kind: Object,
     init: *const c_void,
@@ -80,11 +83,12 @@ static mut DEFINITION: ModuleDefinition = ModuleDefinition {
     free: null(),
 };
 
-/// The plan and the program of PID 1.
+/// The plan, and the program of PID 1.
 static SETUP: OnceLock<(CellPlan, c_int)> = OnceLock::new();
 
 /// Called by CPython when the module is imported.
-// SAFETY: the name is the one CPython's import looks up, and nothing else in the process defines it.
+// SAFETY: the name is the one CPython's import looks up, and nothing else in the process defines
+// it.
 #[unsafe(no_mangle)]
 pub extern "C" fn PyInit_belljar_cell() -> Object {
     const STABLE_ABI: c_int = 3;
@@ -103,7 +107,7 @@ unsafe extern "C" fn configure(_module: Object, arguments: Object) -> Object {
     };
     let Some(bytes) = bytes else { return null_mut() };
     let plan = CellPlan::decode(bytes);
-    // Before anything else is loaded: tools and packages are under them, too.
+    // Install it before anything else is loaded, so that tools and packages are under it too.
     let filtered = plan.as_ref().map(|plan| kernel::install_filter(&plan.zygote_filter));
     if let Some(Err(error)) = filtered {
         return raise(&format!("seccomp: {error}"));
@@ -130,15 +134,18 @@ unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
         unsafe { PyErr_SetString(PyExc_ValueError, c"configure() comes first".as_ptr()) };
         return null_mut();
     };
-    // An optimisation and no more: where it fails, cells are as they would have been.
+    // This is only an optimisation. If it fails, cells work all the same.
     if cfg!(target_arch = "x86_64") {
-        let _ = text::move_to_large_pages();
+        let _ = large_pages::move_to_large_pages();
     }
-    // Once for all cells: the zygote does nothing but clone from here on, so it stays as it must be right before a fork.
-    // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with the call below in every child.
+    // Called once for all cells. From here on the zygote only clones, so it stays in the state it
+    // must have right before a fork.
+    // SAFETY: called with the interpreter's lock held, as CPython asks, and paired with the call
+    // below in every child.
     unsafe { PyOS_BeforeFork() };
     let served = serve::serve(plan, *init, control);
-    // SAFETY: only a child comes here, or a zygote that cannot go on; the values match their formats.
+    // SAFETY: only a child comes here, or a zygote that cannot continue; the values match their
+    // formats.
     unsafe {
         match served {
             Ok(born) => {
@@ -150,10 +157,11 @@ unsafe extern "C" fn serve(_module: Object, arguments: Object) -> Object {
     }
 }
 
-/// Sets an `OSError`; returns what CPython wants returned then.
+/// Sets an `OSError` and returns what CPython expects in that case.
 fn raise(message: &str) -> Object {
     let message = std::ffi::CString::new(message).unwrap_or_default();
-    // SAFETY: called with the interpreter's lock held; the exception and the message are valid for the call.
+    // SAFETY: called with the interpreter's lock held; the exception and the message are valid for
+    // the call.
     unsafe { PyErr_SetString(PyExc_OSError, message.as_ptr()) };
     null_mut()
 }

@@ -1,20 +1,23 @@
-//! PID 1 of every cell, as a program of two thousand bytes.
+//! PID 1 of every cell: a program of two thousand bytes.
 //!
-//! It reaps orphans, and when the guest (always PID 2: the first process that PID 1 makes) has ended it tells the host how
-//! and ends too, which takes the rest of the cell along. It is a program of its own, rather than a clone of the zygote that
-//! loops, because a clone costs a millisecond to make, another half to take apart, and memory in between.
+//! It reaps orphans. When the guest has ended, it reports that to the host and ends too, which ends
+//! the rest of the cell. The guest is always PID 2, the first process that PID 1 makes. This is a
+//! separate program and not a looping clone of the zygote, because a clone costs a millisecond to
+//! make, another half to take apart, and memory in between.
 //!
-//! It is also asked before anybody in the cell makes something that no limit of the kernel's counts: a socket of the
-//! Internet families, a connection, a lock on a part of a file. It says yes until there are too many
-//! (`questions`), and tells the host of the first socket: from then on the cell's network namespace is not as it was.
+//! It is also asked before anybody in the cell makes something that no kernel limit counts: an
+//! Internet socket, a connection, a lock on a part of a file. It says yes until there are too many
+//! (`questions`). It tells the host about the first socket, because from then on the cell's network
+//! namespace counts as used.
 //!
 //! ```text
 //!  wait ─┬─ a child has ended ──► reap; the guest: "E" to the host, exit
-//!        └─ somebody asks ──────► count ─► the first socket: "N" to the host ─► go on, or not
+//!        └─ somebody asks ──────► count ─► the first socket: "N" to the host ─► allow or refuse
 //! ```
 //!
-//! Built by `build.rs` without the standard library; descriptor 3 is the status socket, 4 the one on which it is asked,
-//! 5 the kernel's list of locks, if there are any, and no other is open.
+//! `build.rs` builds it without the standard library. Descriptor 3 is the status socket, 4 the one
+//! on which it is asked, 5 the kernel's list of locks. The last two may be missing. No other is
+//! open.
 
 #![no_std]
 #![no_main]
@@ -121,19 +124,20 @@ extern "C" fn run() -> ! {
     // SAFETY: a NUL-terminated string that lives for ever.
     unsafe { call(number::PRCTL, PR_SET_NAME, name.as_ptr() as usize, 0, 0) };
     let mut fds = [
-        PollFd { fd: deaths(), events: POLLIN, returned: 0 },
+        PollFd { fd: child_exit_descriptor(), events: POLLIN, returned: 0 },
         PollFd { fd: LISTENER, events: POLLIN, returned: 0 },
     ];
-    be_woken_by_the_clock();
-    be_woken_at_once();
+    install_alarm_handler();
+    request_synchronous_wakeup();
     let mut counts = questions::Counts::new();
-    // A guest may be dead by now.
+    // The guest may be dead already.
     reap();
     loop {
-        // SAFETY: the array has the stated length and outlives the call; no time limit and no mask are given.
+        // SAFETY: the array has the stated length and outlives the call; no time limit and no mask
+        // are given.
         unsafe { call(number::PPOLL, fds.as_mut_ptr() as usize, fds.len(), 0, 0) };
         if fds[0].returned != 0 {
-            forget_deaths(fds[0].fd);
+            drain_child_exits(fds[0].fd);
             reap();
         }
         match fds[1].returned {
@@ -145,7 +149,7 @@ extern "C" fn run() -> ! {
     }
 }
 
-/// Collects whoever has ended; ends with the guest.
+/// Reaps every process that has ended. Ends this process once the guest has ended.
 fn reap() {
     const WNOHANG: usize = 1;
     loop {
@@ -165,8 +169,8 @@ fn reap() {
     }
 }
 
-/// A descriptor that can be read when a child has ended.
-fn deaths() -> i32 {
+/// A descriptor that becomes readable when a child has ended.
+fn child_exit_descriptor() -> i32 {
     const SIG_BLOCK: usize = 0;
     const NONBLOCK_CLOEXEC: usize = 0o4_000 | 0o2_000_000;
     const SET_SIZE: usize = 8;
@@ -183,14 +187,14 @@ fn deaths() -> i32 {
     fd as i32
 }
 
-/// Empties that descriptor: [`reap`] asks the kernel itself.
-fn forget_deaths(fd: i32) {
+/// Empties that descriptor. [`reap`] asks the kernel itself.
+fn drain_child_exits(fd: i32) {
     let mut record = MaybeUninit::<[u8; 128]>::uninit();
     // SAFETY: the record is as long as stated and outlives the call.
     unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, 128, 0) };
 }
 
-/// What the kernel asks: `struct seccomp_notif`.
+/// A question from the kernel: `struct seccomp_notif`.
 #[repr(C)]
 struct Question {
     id: u64,
@@ -208,8 +212,9 @@ struct Reply {
     flags: u32,
 }
 
-/// Whoever asks gives us its processor for the answer, instead of having us woken on another one. Older kernels cannot.
-fn be_woken_at_once() {
+/// Lets the asking process lend us its processor for the answer, so that we are not woken on
+/// another one. Older kernels cannot do this.
+fn request_synchronous_wakeup() {
     const SET_FLAGS: usize = 0x4008_2104;
     const SYNCHRONOUS: usize = 1;
     // SAFETY: no memory is involved.
@@ -222,10 +227,12 @@ fn answer(counts: &mut questions::Counts) {
     const SEND: usize = 0xc018_2101;
     const CONTINUE: u32 = 1;
     let mut question = Question { id: 0, _asker: 0, call: 0, _architecture: 0, _rest: [0; 7] };
-    // Who asked may have died since the kernel said that somebody asks. To receive would then be to wait for the next
-    // one, perhaps for ever, with nobody to reap; so the clock ends every wait.
+    // The asking process may have died since the kernel announced its question. Then receiving
+    // would wait for the next question, perhaps for ever, while nobody reaps. So an alarm ends
+    // every wait.
     set_clock(WAKE_UP_MICROS);
-    // SAFETY: the structure has the layout of `struct seccomp_notif`, is zero as the kernel wants it, and outlives the call.
+    // SAFETY: the structure has the layout of `struct seccomp_notif`, is zero as the kernel wants
+    // it, and outlives the call.
     let received =
         unsafe { call(number::IOCTL, LISTENER as usize, RECEIVE, &raw mut question as usize, 0) };
     set_clock(0);
@@ -241,11 +248,12 @@ fn answer(counts: &mut questions::Counts) {
 
 const WAKE_UP_MICROS: u64 = 10_000;
 
-/// Rings every so often from then on; never again with 0.
+/// Rings the alarm at this interval from now on. 0 turns it off.
 fn set_clock(micros: u64) {
     const ITIMER_REAL: usize = 0;
     let timer = [0, micros, 0, micros];
-    // SAFETY: the array has the layout of `struct itimerval` and outlives the call; a null old value is allowed.
+    // SAFETY: the array has the layout of `struct itimerval` and outlives the call; a null old
+    // value is allowed.
     unsafe { call(number::SETITIMER, ITIMER_REAL, timer.as_ptr() as usize, 0, 0) };
 }
 
@@ -258,7 +266,8 @@ struct Action {
     mask: u64,
 }
 
-// Where a handler of signals returns to, on the one architecture whose kernel has no place of its own for it.
+// A signal handler returns here. Only this architecture needs it: its kernel has no return code of
+// its own.
 #[cfg(target_arch = "x86_64")]
 global_asm!(".globl restore", "restore:", "mov eax, 15", "syscall");
 #[cfg(target_arch = "x86_64")]
@@ -268,8 +277,8 @@ unsafe extern "C" {
 
 extern "C" fn do_nothing(_: i32) {}
 
-/// The alarm interrupts a call instead of being ignored, which is what a first process does by default.
-fn be_woken_by_the_clock() {
+/// Makes the alarm interrupt a call. By default PID 1 would ignore it.
+fn install_alarm_handler() {
     #[cfg(target_arch = "x86_64")]
     const SA_RESTORER: usize = 0x0400_0000;
     let action = Action {
@@ -282,7 +291,8 @@ fn be_woken_by_the_clock() {
         restorer: restore,
         mask: 0,
     };
-    // SAFETY: the structure has the layout of the kernel's own `struct sigaction` and outlives the call.
+    // SAFETY: the structure has the layout of the kernel's own `struct sigaction` and outlives the
+    // call.
     unsafe { call(number::RT_SIGACTION, SIGALRM, &raw const action as usize, 0, size_of::<u64>()) };
 }
 
@@ -294,7 +304,7 @@ struct Usage {
     rest: [i64; 13],
 }
 
-/// What the host reads. Both architectures are little-endian, as the reader expects.
+/// The record the host reads. Both architectures are little-endian, as the reader expects.
 #[repr(C, packed)]
 struct Record {
     tag: u8,
@@ -306,7 +316,8 @@ struct Record {
 fn report(status: i32) {
     const RUSAGE_CHILDREN: usize = usize::MAX;
     let mut usage = MaybeUninit::<Usage>::uninit();
-    // SAFETY: the structure has the layout of `struct rusage` on 64-bit Linux, and the call fills it: it fails for no valid argument.
+    // SAFETY: the structure has the layout of `struct rusage` on 64-bit Linux. The call fills it,
+    // and cannot fail with valid arguments.
     let usage = unsafe {
         call(number::GETRUSAGE, RUSAGE_CHILDREN, usage.as_mut_ptr() as usize, 0, 0);
         usage.assume_init_ref()
@@ -314,11 +325,11 @@ fn report(status: i32) {
     let cpu_micros = (usage.user[0] + usage.system[0]) * 1_000_000 + usage.user[1] + usage.system[1];
     let record = Record { tag: b'E', status, cpu_micros, max_rss_kib: usage.max_rss };
     // SAFETY: the record is plain bytes without padding, and outlives the slice.
-    tell(unsafe { core::slice::from_raw_parts((&raw const record).cast(), size_of::<Record>()) });
+    send_to_host(unsafe { core::slice::from_raw_parts((&raw const record).cast(), size_of::<Record>()) });
 }
 
 /// Tells the host.
-fn tell(record: &[u8]) {
+fn send_to_host(record: &[u8]) {
     // SAFETY: pointer and length belong together.
     unsafe { call(number::WRITE, STATUS, record.as_ptr() as usize, record.len(), 0) };
 }
@@ -335,7 +346,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     exit(126)
 }
 
-/// Named by unwind tables that nothing here uses.
+/// Unwind tables name this function, but nothing here uses them.
 // SAFETY: nothing else in this program defines it, and nothing calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

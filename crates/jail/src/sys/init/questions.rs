@@ -1,26 +1,26 @@
-//! What PID 1 says yes to, and until when.
+//! What PID 1 allows, and how much of it.
 //!
-//! Each of these takes memory of the kernel's that no control group counts, or not yet:
+//! Each of these takes kernel memory that no control group counts, or not yet:
 //!
-//! | asked about | because | counted by |
+//! | question about | why | counted by |
 //! |---|---|---|
-//! | a socket of the Internet families | it may be given up with bytes in it, and no descriptor is left | `/proc/net/sockstat` |
+//! | an Internet socket | bytes may stay in it without a descriptor | `/proc/net/sockstat` |
 //! | a connection | its other end belongs to nobody until it is accepted | the same |
 //! | a lock on a part of a file | a few files carry millions | the kernel's list of locks |
 //!
-//! The kernel is asked how many there are, because a guest that ends or closes does not tell us.
+//! The counts come from the kernel, because a guest does not say when it ends or closes something.
 
 use core::mem::MaybeUninit;
 
 use super::bounds::{MOST_LOCKS, MOST_SOCKETS};
-use super::{LOCKS, call, number, tell};
+use super::{LOCKS, call, number, send_to_host};
 
 const ENFILE: i32 = 23;
 const ENOLCK: i32 = 37;
 
 pub(super) struct Counts {
     a_socket_was_made: bool,
-    /// At least as many as there are: none is taken off before the kernel's list is read again.
+    /// At least the number of locks. It goes down only when the kernel's list is read again.
     locks: u32,
 }
 
@@ -29,14 +29,14 @@ impl Counts {
         Self { a_socket_was_made: false, locks: 0 }
     }
 
-    /// The error to refuse a call with; 0 for none.
+    /// The error to refuse a call with, or 0 to allow it.
     pub(super) fn refusal(&mut self, asked_for: usize) -> i32 {
         match asked_for {
             number::FCNTL => self.one_more_lock(),
             number::SOCKET if !self.a_socket_was_made => {
-                // Told before it is made: the host must never think that there was none.
+                // Tell the host before the socket is made. It must never think that there was none.
                 self.a_socket_was_made = true;
-                tell(b"N");
+                send_to_host(b"N");
                 one_more_socket()
             }
             _ => one_more_socket(),
@@ -59,7 +59,8 @@ fn one_more_socket() -> i32 {
     if sockets() < MOST_SOCKETS { 0 } else { ENFILE }
 }
 
-/// How many sockets there are in the cell's network: `sockets: used 12`. Any number when it cannot be found out.
+/// The number of sockets in the cell's network: `sockets: used 12`. Returns the maximum if it
+/// cannot be read.
 fn sockets() -> u32 {
     const HERE: usize = -100isize as usize;
     const CLOSE_ON_EXEC: usize = 0o2_000_000;
@@ -81,8 +82,8 @@ fn sockets() -> u32 {
     .unwrap_or(u32::MAX)
 }
 
-/// How many of the kernel's locks are of the kind that we are asked about: `1: POSIX  ADVISORY  WRITE 5 …`. The list has
-/// those of this cell's processes; others in it are of another kind.
+/// The number of kernel locks of the kind we are asked about: `1: POSIX  ADVISORY  WRITE 5 …`. The
+/// list has the locks of this cell's processes. Others in it are of another kind.
 fn locks() -> u32 {
     // SAFETY: no memory is involved.
     if unsafe { call(number::LSEEK, LOCKS, 0, 0, 0) } < 0 {
@@ -108,11 +109,11 @@ fn locks() -> u32 {
     }
 }
 
-/// What was read, which is nothing when it cannot be.
+/// Reads into a buffer. Returns nothing if that fails.
 fn read<const N: usize>(fd: usize, into: &mut MaybeUninit<[u8; N]>) -> &[u8] {
     // SAFETY: pointer and length belong together.
     let length = unsafe { call(number::READ, fd, into.as_mut_ptr() as usize, N, 0) };
     let length = usize::try_from(length).unwrap_or(0).min(N);
-    // SAFETY: the kernel has filled so many bytes.
+    // SAFETY: the kernel has filled that many bytes.
     unsafe { core::slice::from_raw_parts(into.as_ptr().cast(), length) }
 }

@@ -1,4 +1,4 @@
-//! Computations that rest on one stack while another runs.
+//! Saves a computation on one stack while another stack runs.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::io;
@@ -13,7 +13,7 @@ unsafe extern "C" {
     fn setcontext(context: *const Context) -> c_int;
 }
 
-/// A place in a computation, to be gone on with: `ucontext_t`, of which only the beginning matters here.
+/// A saved point in a computation: `ucontext_t`, of which only the beginning matters here.
 #[repr(C, align(16))]
 pub(crate) struct Context {
     flags: c_ulong,
@@ -21,11 +21,11 @@ pub(crate) struct Context {
     stack: *mut c_void,
     stack_flags: c_int,
     stack_size: usize,
-    /// Registers and more: at least what the C library's `ucontext_t` has after the above.
+    /// Registers and more. At least as long as the rest of the C library's `ucontext_t`.
     rest: [u64; REST],
 }
 
-/// In words. Room beyond the need, but not so much that zeroing it touches pages for nothing.
+/// The length in words. It leaves room to spare, but not so much that zeroing touches extra pages.
 const REST: usize = if cfg!(target_arch = "x86_64") { 160 } else { 600 };
 
 impl Context {
@@ -34,14 +34,16 @@ impl Context {
     }
 }
 
-/// Leaves this computation in `from` and begins `run` on another stack; comes back when somebody resumes `from`.
-pub(crate) fn leave_for(
+/// Saves this computation in `from` and starts `run` on another stack. Returns when somebody
+/// resumes `from`.
+pub(crate) fn switch_to(
     from: &mut Context,
     to: &mut Context,
     stack: &mut [u128],
     run: extern "C" fn(),
 ) -> io::Result<()> {
-    // SAFETY: `to` is filled by the first call, given a stack that is its own, and never resumed but through the last.
+    // SAFETY: the first call fills `to`, which then gets its own stack and is only ever resumed
+    // through the last call.
     unsafe {
         check(getcontext(to))?;
         to.stack = stack.as_mut_ptr().cast();
@@ -52,12 +54,13 @@ pub(crate) fn leave_for(
     }
 }
 
-/// Goes on where `leave_for` left. What is on the present stack is forgotten.
+/// Continues where `switch_to` left off. The current stack is abandoned.
 ///
 /// # Safety
-/// The frame that `leave_for` was called from must still stand.
+/// The frame that `switch_to` was called from must still be there.
 pub(crate) unsafe fn resume(context: *const Context) -> ! {
-    // SAFETY: the caller vouches for the frame; the call returns only if it fails, and then nothing can be done.
+    // SAFETY: the caller vouches for the frame; the call returns only if it fails, and then nothing
+    // can be done.
     unsafe { setcontext(context) };
     exit_now(125)
 }

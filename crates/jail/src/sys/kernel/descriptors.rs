@@ -1,4 +1,5 @@
-//! Descriptors: closing, moving, receiving; and the loopback interface, which takes one.
+//! Descriptors: closing, moving, sending and receiving them. Also the loopback interface, which
+//! takes one.
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
@@ -25,12 +26,13 @@ const SYS_CLOSE_RANGE: i64 = 436;
 
 /// A file over a descriptor that somebody else owns and keeps open.
 pub(crate) fn borrow_file(fd: RawFd) -> ManuallyDrop<File> {
-    // SAFETY: `ManuallyDrop` leaves closing to the owner; a number that means nothing gives errors, not harm.
+    // SAFETY: `ManuallyDrop` leaves closing to the owner; a number that means nothing gives errors,
+    // not harm.
     ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
 }
 
 /// Brings the loopback interface of this network namespace up.
-pub(crate) fn raise_loopback() -> io::Result<()> {
+pub(crate) fn bring_up_loopback() -> io::Result<()> {
     const AF_INET: c_int = 2;
     const SOCK_DGRAM_CLOEXEC: c_int = 2 | 0o2_000_000;
     const SIOCSIFFLAGS: c_ulong = 0x8914;
@@ -43,7 +45,8 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     }
     let mut request = InterfaceRequest { name: [0; 16], flags: UP_RUNNING, rest: [0; 22] };
     request.name[..2].copy_from_slice(b"lo");
-    // SAFETY: the descriptor is new and owned here; `request` has the layout of `struct ifreq` and outlives the call.
+    // SAFETY: the descriptor is new and owned here; `request` has the layout of `struct ifreq` and
+    // outlives the call.
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0))?);
         check(ioctl(std::os::fd::AsRawFd::as_raw_fd(&fd), SIOCSIFFLAGS, &raw const request)).map(drop)
@@ -68,7 +71,8 @@ pub(crate) fn listen_on_loopback(port: u16) -> io::Result<OwnedFd> {
         address: u32::from_be_bytes([127, 0, 0, 1]).to_be(),
         rest: [0; 8],
     };
-    // SAFETY: the descriptor is new and owned here; the address has the layout of `struct sockaddr_in` and outlives the call.
+    // SAFETY: the descriptor is new and owned here; the address has the layout of `struct
+    // sockaddr_in` and outlives the call.
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(socket(AF_INET, SOCK_STREAM_CLOEXEC, 0))?);
         let raw = std::os::fd::AsRawFd::as_raw_fd(&fd);
@@ -78,7 +82,7 @@ pub(crate) fn listen_on_loopback(port: u16) -> io::Result<OwnedFd> {
     }
 }
 
-/// Two ends of a stream.
+/// The two ends of a stream.
 pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     const AF_UNIX: c_int = 1;
     const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
@@ -92,7 +96,8 @@ pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Closes every descriptor from `first` on.
 pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
-    // SAFETY: takes no pointers. Owners of those descriptors are in the parent's copy of this memory or never run again.
+    // SAFETY: takes no pointers. The owners of those descriptors are in the parent's copy of this
+    // memory, or never run again.
     check_long(unsafe { syscall(SYS_CLOSE_RANGE, first as c_uint, c_uint::MAX, 0u32) }).map(drop)
 }
 
@@ -102,7 +107,7 @@ pub(crate) fn close_between(first: RawFd, last: RawFd) -> io::Result<()> {
     check_long(unsafe { syscall(SYS_CLOSE_RANGE, first as c_uint, last as c_uint, 0u32) }).map(drop)
 }
 
-/// Makes `new` mean what `old` means, and survive `execve`.
+/// Makes `new` a copy of `old` that survives `execve`.
 pub(crate) fn duplicate_onto(old: RawFd, new: RawFd) -> io::Result<()> {
     if old == new {
         return keep_on_exec(old);
@@ -111,7 +116,7 @@ pub(crate) fn duplicate_onto(old: RawFd, new: RawFd) -> io::Result<()> {
     check(unsafe { dup3(old, new, 0) }).map(drop)
 }
 
-/// A copy of a descriptor with a number of at least `least`, closed on `execve`.
+/// Copies a descriptor to a number of at least `least`. The copy is closed on `execve`.
 pub(crate) fn duplicate_above(fd: RawFd, least: RawFd) -> io::Result<RawFd> {
     const F_DUPFD_CLOEXEC: c_int = 1030;
     // SAFETY: takes no pointers.
@@ -154,7 +159,8 @@ const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
 const CONTROL_HEADER: usize = 16;
 
-/// Receives one message; its length, and how many descriptors came along into `descriptors`. Allocates nothing.
+/// Receives one message. Returns its length and the number of descriptors put into `descriptors`.
+/// Allocates nothing.
 pub(crate) fn receive_into(
     socket: RawFd,
     buffer: &mut [u8],
@@ -187,7 +193,7 @@ pub(crate) fn receive_into(
                     *place = word(at);
                     count += 1;
                 }
-                // More than anybody sends; not to be kept open.
+                // This is more than anybody sends, so it must not stay open.
                 // SAFETY: the kernel has just installed this descriptor for us.
                 None => drop(unsafe { OwnedFd::from_raw_fd(word(at)) }),
             }
@@ -230,6 +236,7 @@ pub(crate) fn send_with_descriptors(socket: RawFd, text: &[u8], descriptors: &[R
         control_len: CONTROL_HEADER + (descriptors.len() * 4).next_multiple_of(8),
         flags: 0,
     };
-    // SAFETY: the header points to buffers of the stated lengths that outlive the call, which only reads them.
+    // SAFETY: the header points to buffers of the stated lengths that outlive the call, which only
+    // reads them.
     check_long(unsafe { sendmsg(socket, &raw const message, MSG_NOSIGNAL) } as i64).map(drop)
 }

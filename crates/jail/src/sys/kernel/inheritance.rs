@@ -1,7 +1,7 @@
-//! What a process has from whoever started it, put back to what any program starts with.
+//! Resets what a process inherits to what any program starts with.
 //!
-//! Each function does what it may: lowering a priority value or raising a hard limit can take a right that an ordinary
-//! user lacks. What cannot be put back stays as it is.
+//! Each function does what it may. Lowering a priority value or raising a hard limit can take a
+//! right that an ordinary user lacks. What cannot be reset stays.
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) const RLIMIT_RTPRIO: u32 = 14;
 pub(crate) const RLIMIT_RTTIME: u32 = 15;
 pub(crate) const UNLIMITED: u64 = u64::MAX;
 
-/// Sets a limit, soft and hard, or as near to it as the present hard limit allows.
+/// Sets a limit, soft and hard, or gets as close to it as the present hard limit allows.
 pub(crate) fn limit_as_allowed(resource: u32, soft: u64, hard: u64) -> io::Result<()> {
     let (resource, mut now) = (resource as c_int, [0u64; 2]);
     // SAFETY: both arrays have the layout of `struct rlimit` on 64-bit Linux and outlive the calls.
@@ -50,7 +50,7 @@ pub(crate) fn limit_as_allowed(resource: u32, soft: u64, hard: u64) -> io::Resul
     }
 }
 
-/// The limit that is in force.
+/// The soft limit in force.
 pub(crate) fn soft_limit(resource: u32) -> u64 {
     let mut now = [UNLIMITED; 2];
     // SAFETY: the array has the layout of `struct rlimit` on 64-bit Linux and outlives the call.
@@ -58,8 +58,11 @@ pub(crate) fn soft_limit(resource: u32) -> u64 {
     now[0]
 }
 
-/// From now on a write beyond the limit on file sizes is an error (`EFBIG`), where the signal for it would end the process. By a handler that does
-/// nothing: programs that are started from here get the signal's default back, which they would not if it were ignored.
+/// Makes a write beyond the file size limit fail with `EFBIG`. By default a signal would end the
+/// process.
+///
+/// This installs a handler that does nothing. Programs started from here get the default back,
+/// which they would not if the signal were ignored.
 pub(crate) fn survive_file_size_limit() {
     const SIGXFSZ: c_int = 25;
     extern "C" fn nothing(_number: c_int) {}
@@ -67,23 +70,24 @@ pub(crate) fn survive_file_size_limit() {
     unsafe { signal(SIGXFSZ, nothing as *const () as usize) };
 }
 
-/// No signal is blocked, and each does what it does by default.
-pub(crate) fn ordinary_signals() {
+/// Unblocks every signal and gives each its default action.
+pub(crate) fn reset_signals() {
     const SIG_SETMASK: c_int = 2;
     const SIG_DFL: usize = 0;
     const LAST_SIGNAL: c_int = 64;
     let none = [0u64; 16];
     for number in 1..=LAST_SIGNAL {
-        // SAFETY: the default action involves no handler of ours. Fails for those that cannot be changed.
+        // SAFETY: the default action involves no handler of ours. Fails for signals that cannot be
+        // changed.
         unsafe { signal(number, SIG_DFL) };
     }
     // SAFETY: a set of signals is 128 bytes in the C library; the array outlives the call.
     unsafe { sigprocmask(SIG_SETMASK, none.as_ptr().cast(), null_mut()) };
 }
 
-/// An ordinary share of every processor that the control groups allow, an ordinary place in the disk's queue, timers
-/// that are as exact as others'.
-pub(crate) fn ordinary_scheduling() {
+/// Resets the share of every processor the control groups allow, the place in the disk's queue, and
+/// the precision of timers.
+pub(crate) fn reset_scheduling() {
     const SCHED_OTHER: c_int = 0;
     const PRIO_PROCESS: c_int = 0;
     const IOPRIO_WHO_PROCESS: c_int = 1;
@@ -92,7 +96,8 @@ pub(crate) fn ordinary_scheduling() {
     const MPOL_DEFAULT: c_int = 0;
     const PR_SET_THP_DISABLE: c_int = 41;
     let (priority, everywhere) = (0 as c_int, [u64::MAX; 128]);
-    // SAFETY: the pointers are to values that outlive the calls and have the stated sizes; a null mask has none.
+    // SAFETY: the pointers are to values that outlive the calls and have the stated sizes; a null
+    // mask has none.
     unsafe {
         syscall(number::SCHED_SETSCHEDULER, 0, SCHED_OTHER, &raw const priority);
         setpriority(PRIO_PROCESS, 0, 0);
@@ -104,8 +109,9 @@ pub(crate) fn ordinary_scheduling() {
     }
 }
 
-/// Addresses are random again, from the next program on, and everything else is Linux's own.
-pub(crate) fn ordinary_personality() {
+/// Makes addresses random again from the next program on, and resets everything else to Linux's
+/// own.
+pub(crate) fn reset_personality() {
     const PER_LINUX: c_ulong = 0;
     // SAFETY: takes no pointers.
     unsafe { syscall(number::PERSONALITY, PER_LINUX) };

@@ -1,4 +1,4 @@
-//! Landlock: rules about files that a process lays on itself.
+//! Landlock: rules about files that a process puts on itself.
 
 use std::ffi::c_int;
 use std::io;
@@ -11,7 +11,7 @@ const SYS_LANDLOCK_CREATE_RULESET: i64 = 444;
 const SYS_LANDLOCK_ADD_RULE: i64 = 445;
 const SYS_LANDLOCK_RESTRICT_SELF: i64 = 446;
 
-/// Landlock's ruleset attributes; a kernel that knows fewer fields is told a smaller size.
+/// The attributes of a ruleset. A kernel that knows fewer fields gets a smaller size.
 #[repr(C)]
 #[derive(Default)]
 struct RulesetAttr {
@@ -26,7 +26,7 @@ struct PathBeneath {
     parent: i32,
 }
 
-/// The Landlock version this kernel speaks; 0 when it has none or it is switched off.
+/// The Landlock version of this kernel, or 0 if it has none or it is switched off.
 pub(crate) fn landlock_version() -> u32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag the kernel reads nothing and returns a number.
@@ -45,7 +45,7 @@ pub(crate) fn landlock_ruleset(handled_fs: u64, scoped: u64) -> io::Result<Owned
     }
 }
 
-/// Allows rights beneath a place.
+/// Allows rights below a path.
 pub(crate) fn landlock_allow(ruleset: RawFd, place: RawFd, allowed: u64) -> io::Result<()> {
     const RULE_PATH_BENEATH: c_int = 1;
     let rule = PathBeneath { allowed, parent: place };
@@ -54,7 +54,7 @@ pub(crate) fn landlock_allow(ruleset: RawFd, place: RawFd, allowed: u64) -> io::
         .map(drop)
 }
 
-/// Puts this process under a ruleset for good.
+/// Puts this process under a ruleset, for good.
 pub(crate) fn landlock_enter(ruleset: RawFd) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check_long(unsafe { syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0u32) }).map(drop)

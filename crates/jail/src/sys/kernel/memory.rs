@@ -25,22 +25,25 @@ const PROT_READ: c_int = 1;
 const PROT_WRITE: c_int = 2;
 const PROT_EXEC: c_int = 4;
 
-/// Puts a large page with the same contents, to be read and run, in the place of `length` bytes at `at`; whether the kernel had one to give.
+/// Replaces `length` bytes at `at` by a large page with the same contents, which can be read and
+/// run. Returns whether the kernel had a large page to give.
 ///
-/// `length` is the size of a large page and `at` a multiple of it, within read-only mappings of this process. The code that does this must
-/// not itself be there.
+/// `length` is the size of a large page, and `at` a multiple of it, within read-only mappings of
+/// this process. The code that does this must not itself be there.
 pub(crate) fn replace_by_large_page(at: usize, length: usize) -> io::Result<bool> {
     const PRIVATE_ANONYMOUS: c_int = 0x02 | 0x20;
     const MADV_HUGEPAGE: c_int = 14;
     const MAYMOVE_FIXED: c_int = 1 | 2;
-    // SAFETY: a new mapping where the kernel likes, twice as long so that an aligned part of the length wanted is in it.
+    // SAFETY: a new mapping where the kernel likes. It is twice as long, so that it contains an
+    // aligned part of the wanted length.
     let room = unsafe { mmap(null_mut(), length * 2, PROT_READ | PROT_WRITE, PRIVATE_ANONYMOUS, -1, 0) };
     if room.addr() == usize::MAX {
         return Err(io::Error::last_os_error());
     }
     let copy = room.map_addr(|address| address.next_multiple_of(length));
-    // SAFETY: `copy` is `length` bytes within the mapping just made; the source is mapped and readable, as the caller promises, and is not
-    // written to by anybody. Moving it over the original changes no byte that anybody can see.
+    // SAFETY: `copy` is `length` bytes within the new mapping; the source is mapped and readable,
+    // as the caller promises, and nobody writes to it. Moving the copy over the original changes no
+    // byte that anybody can see.
     let moved = unsafe {
         let before = copy.addr() - room.addr();
         if madvise(copy, length, MADV_HUGEPAGE) != 0 {
@@ -59,7 +62,7 @@ pub(crate) fn replace_by_large_page(at: usize, length: usize) -> io::Result<bool
             munmap(copy, length);
             false
         };
-        // What lay around the aligned part.
+        // Free what lies around the aligned part.
         if before > 0 {
             munmap(room, before);
         }
@@ -69,7 +72,7 @@ pub(crate) fn replace_by_large_page(at: usize, length: usize) -> io::Result<bool
     Ok(moved)
 }
 
-/// Whether the mapping that begins at or contains `at` has got a large page.
+/// Whether the mapping that begins at or contains `at` has a large page.
 fn is_large(at: usize) -> bool {
     let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else { return false };
     let mut inside = false;

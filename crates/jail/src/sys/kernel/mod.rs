@@ -1,8 +1,8 @@
-//! The kernel, as far as the jail needs it: one safe function per call, each returning `io::Result`.
+//! The kernel calls that the jail needs: one safe function per call, each returning `io::Result`.
 //!
-//! This folder is compiled twice: into the `belljar-jail` crate, and into the small library that the zygote loads (`cell/`), which is
-//! built by `rustc` alone and therefore has no crates at hand. That is why the declarations are written out here rather
-//! than taken from `libc` or `rustix`.
+//! This folder is compiled twice: into the `belljar-jail` crate, and into the small library that
+//! the zygote loads (`cell/`). `rustc` alone builds that library, so it can use no crates. That is
+//! why the declarations are written out here and not taken from `libc` or `rustix`.
 
 mod context;
 mod descriptors;

@@ -1,4 +1,4 @@
-//! What a process sees of the file system, and what it calls the machine.
+//! What a process sees of the file system, and the host name it sees.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use std::io;
@@ -36,11 +36,12 @@ pub(crate) const MOUNT_ATTR_NOSUID: u64 = 2;
 pub(crate) const MOUNT_ATTR_NODEV: u64 = 4;
 pub(crate) const MOUNT_ATTR_NOEXEC: u64 = 8;
 
-/// `mount(2)`; an empty `data` stands for none.
+/// `mount(2)`. An empty `data` means none.
 pub(crate) fn mount_at(source: &str, target: &str, kind: &str, flags: u64, data: &str) -> io::Result<()> {
     let (source, target, kind, data) = (c(source)?, c(target)?, c(kind)?, c(data)?);
     let data = if data.is_empty() { null() } else { data.as_ptr().cast::<c_void>() };
-    // SAFETY: every pointer is a NUL-terminated string that outlives the call, or null where that is allowed.
+    // SAFETY: every pointer is a NUL-terminated string that outlives the call, or null where that
+    // is allowed.
     check(unsafe { mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data) }).map(drop)
 }
 
@@ -53,7 +54,8 @@ struct MountAttr {
     userns_fd: u64,
 }
 
-/// `mount_setattr(2)`: adds attributes, to everything mounted below too when asked.
+/// `mount_setattr(2)`: adds attributes to a mount and, if `recursive`, to everything mounted below
+/// it.
 pub(crate) fn add_mount_attributes(target: &str, attributes: u64, recursive: bool) -> io::Result<()> {
     const AT_FDCWD: c_int = -100;
     const AT_RECURSIVE: c_uint = 0x8000;
@@ -67,7 +69,7 @@ pub(crate) fn add_mount_attributes(target: &str, attributes: u64, recursive: boo
     .map(drop)
 }
 
-/// Makes the current directory the root of this mount namespace and forgets the old root altogether.
+/// Makes the current directory the root of this mount namespace and detaches the old root.
 pub(crate) fn pivot_here() -> io::Result<()> {
     const MNT_DETACH: c_int = 2;
     let here = c".";
@@ -77,27 +79,29 @@ pub(crate) fn pivot_here() -> io::Result<()> {
     check(unsafe { umount2(here.as_ptr(), MNT_DETACH) }).map(drop)
 }
 
-/// Opens a path only as a place, following no rights of its own.
-pub(crate) fn open_place(path: &str) -> io::Result<OwnedFd> {
+/// Opens a path as a location only (`O_PATH`), which takes no right on the file itself.
+pub(crate) fn open_path(path: &str) -> io::Result<OwnedFd> {
     const O_PATH: c_int = 0o10_000_000;
     const O_CLOEXEC: c_int = 0o2_000_000;
     let path = c(path)?;
-    // SAFETY: a NUL-terminated string that outlives the call; the result is a descriptor only we know.
+    // SAFETY: a NUL-terminated string that outlives the call; the result is a descriptor only we
+    // know.
     unsafe {
         let fd = check(open(path.as_ptr(), O_PATH | O_CLOEXEC))?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
 
-/// The same for a path that must hold no symbolic link.
-pub(crate) fn open_place_without_links(path: &str) -> io::Result<OwnedFd> {
+/// The same for a path that must not contain a symbolic link.
+pub(crate) fn open_path_without_links(path: &str) -> io::Result<OwnedFd> {
     const AT_FDCWD: c_int = -100;
     const O_PATH_CLOEXEC: u64 = 0o10_000_000 | 0o2_000_000;
     const NO_MAGICLINKS_NO_SYMLINKS: u64 = 0x02 | 0x04;
     let path = c(path)?;
     // `struct open_how`: flags, mode, resolve.
     let how = [O_PATH_CLOEXEC, 0, NO_MAGICLINKS_NO_SYMLINKS];
-    // SAFETY: the pointers outlive the call and the size is that of the structure passed; the result is a descriptor only we know.
+    // SAFETY: the pointers outlive the call and the size is that of the structure passed; the
+    // result is a descriptor only we know.
     unsafe {
         let fd = check_long(syscall(SYS_OPENAT2, AT_FDCWD, path.as_ptr(), how.as_ptr(), size_of_val(&how)))?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
@@ -105,13 +109,13 @@ pub(crate) fn open_place_without_links(path: &str) -> io::Result<OwnedFd> {
 }
 
 /// `fchdir(2)`.
-pub(crate) fn enter_place(fd: RawFd) -> io::Result<()> {
+pub(crate) fn enter_directory(fd: RawFd) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { fchdir(fd) }).map(drop)
 }
 
-/// Names this machine to the processes in its UTS namespace.
-pub(crate) fn name_host(name: &str) -> io::Result<()> {
+/// `sethostname(2)`: the host name in this UTS namespace.
+pub(crate) fn set_hostname(name: &str) -> io::Result<()> {
     // SAFETY: pointer and length belong together.
     check(unsafe { sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
 }

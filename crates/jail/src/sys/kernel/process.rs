@@ -1,4 +1,4 @@
-//! Processes: making them, waiting for them, becoming another program.
+//! Processes: making them, waiting for them, running another program.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io;
@@ -43,36 +43,39 @@ const CLONE_PIDFD: u64 = 0x1000;
 const SIGCHLD: c_int = 17;
 
 /// `unshare(2)`.
-pub(crate) fn leave_namespaces(flags: u64) -> io::Result<()> {
+pub(crate) fn unshare_namespaces(flags: u64) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { unshare(flags as c_int) }).map(drop)
 }
 
-/// `setns(2)`: moves into a namespace of the stated kind that a descriptor is open on.
+/// `setns(2)`: enters the namespace of this kind that a descriptor is open on.
 pub(crate) fn enter_namespace(fd: RawFd, kind: u64) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { setns(fd, kind as c_int) }).map(drop)
 }
 
-/// A process as seen by the one that made it.
+/// The result of a fork, in each of the two processes.
 pub(crate) enum Forked {
     /// In the new process.
     Child,
-    /// In the old one.
+    /// In the old process.
     Parent {
         /// The new process's id, in the caller's pid namespace.
         pid: i32,
-        /// A handle on it that cannot come to mean another process. Only from [`clone_into_namespaces`].
+        /// A handle that can never come to mean another process. Only [`clone_into_namespaces`]
+        /// gives one.
         pidfd: Option<OwnedFd>,
     },
 }
 
 /// `clone(2)` in the manner of `fork`, into new namespaces.
 ///
-/// Only for single-threaded processes: locks held by other threads would stay held in the child for ever.
+/// Only for single-threaded processes. Locks held by other threads would stay locked in the child
+/// for ever.
 pub(crate) fn clone_into_namespaces(flags: u64) -> io::Result<Forked> {
     let mut pidfd: c_int = -1;
-    // SAFETY: no new stack and no CLONE_VM, so the child runs on its own copy of this one; `pidfd` outlives the call.
+    // SAFETY: no new stack and no CLONE_VM, so the child runs on its own copy of this one; `pidfd`
+    // outlives the call.
     let pid = check_long(unsafe {
         syscall(
             number::CLONE,
@@ -91,8 +94,8 @@ pub(crate) fn clone_into_namespaces(flags: u64) -> io::Result<Forked> {
     Ok(Forked::Parent { pid: pid as i32, pidfd })
 }
 
-/// Runs a function in a new process that shares this one's memory, on a stack of its own, while this one stands still: until the new process
-/// becomes another program or ends.
+/// Runs a function in a new process that shares this one's memory, on its own stack. This process
+/// waits until the new one runs another program or ends.
 pub(crate) fn clone_sharing_memory(
     flags: u64,
     stack: &mut [u128],
@@ -103,8 +106,9 @@ pub(crate) fn clone_sharing_memory(
     let mut pidfd: c_int = -1;
     let flags = (flags | CLONE_VM | CLONE_VFORK | CLONE_PIDFD) as c_int | SIGCHLD;
     let top = stack.as_mut_ptr_range().end.cast::<c_void>();
-    // SAFETY: the stack is the new process's alone and outlives the call, which returns only when it is no longer in use; nothing else
-    // runs in this memory meanwhile, because this process has one thread and that one waits.
+    // SAFETY: the stack is the new process's alone and outlives the call, which returns only when
+    // it is no longer in use; nothing else runs in this memory meanwhile, because this process has
+    // one thread and that one waits.
     let pid = check(unsafe { clone(run, top, flags, null_mut(), &raw mut pidfd) })?;
     // SAFETY: the kernel has just put a new descriptor there, and nobody else knows of it.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
@@ -125,7 +129,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { _exit(code) }
 }
 
-/// Waits for any child; its pid and wait status.
+/// Waits for any child. Returns its pid and wait status.
 pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
     loop {
         let mut status = 0;
@@ -143,13 +147,14 @@ pub(crate) fn send_signal(pid: i32, number: i32) -> io::Result<()> {
     check(unsafe { kill(pid, number) }).map(drop)
 }
 
-/// Puts a signal back to its default action.
+/// Resets a signal to its default action.
 pub(crate) fn default_signal(number: i32) {
     // SAFETY: 0 is SIG_DFL; no handler of ours is involved.
     unsafe { signal(number, 0) };
 }
 
-/// Whether others of the same user may look into this process (`/proc/<pid>`, ptrace, core files).
+/// Sets whether others of the same user may look into this process (`/proc/<pid>`, ptrace, core
+/// files).
 pub(crate) fn set_dumpable(dumpable: bool) -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { prctl(PR_SET_DUMPABLE, c_ulong::from(dumpable), 0, 0, 0) }).map(drop)
@@ -162,8 +167,8 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     check(unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) }).map(drop)
 }
 
-/// `setsid(2)`: a session and a process group of one's own.
-pub(crate) fn begin_session() -> io::Result<()> {
+/// `setsid(2)`: starts a new session and process group.
+pub(crate) fn new_session() -> io::Result<()> {
     // SAFETY: takes nothing.
     check(unsafe { setsid() }).map(drop)
 }
@@ -174,8 +179,9 @@ pub(crate) fn set_umask(mask: u32) {
     unsafe { umask(mask) };
 }
 
-/// Becomes the program that a descriptor is open on, with an empty environment. Only returns when that fails.
-pub(crate) fn become_open_program(fd: RawFd, name: &CStr) -> io::Error {
+/// Runs the program that a descriptor is open on, with an empty environment. Returns only if that
+/// fails.
+pub(crate) fn exec_descriptor(fd: RawFd, name: &CStr) -> io::Error {
     const AT_EMPTY_PATH: c_int = 0x1000;
     let argv = [name.as_ptr(), null()];
     let env = [null::<c_char>()];
@@ -184,8 +190,8 @@ pub(crate) fn become_open_program(fd: RawFd, name: &CStr) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Becomes another program. Only returns when that fails.
-pub(crate) fn become_program(argv: &[String], env: &[(String, String)]) -> io::Error {
+/// Runs another program in this process. Returns only if that fails.
+pub(crate) fn exec_program(argv: &[String], env: &[(String, String)]) -> io::Error {
     let strings = |texts: Vec<String>| texts.iter().map(|text| c(text)).collect::<io::Result<Vec<CString>>>();
     let prepared = strings(argv.to_vec()).and_then(|argv| {
         Ok((argv, strings(env.iter().map(|(name, value)| format!("{name}={value}")).collect())?))
@@ -210,7 +216,8 @@ struct PollFd {
     returned: i16,
 }
 
-/// Waits until one of two descriptors has news: whether the first hung up, and whether the second did.
+/// Waits until one of two descriptors has news. Returns whether the first hung up, and whether the
+/// second did.
 pub(crate) fn wait_for_end_of_either(hangup_of: RawFd, exit_of: RawFd) -> io::Result<(bool, bool)> {
     const POLLIN: i16 = 1;
     const POLLERR_HUP: i16 = 0x8 | 0x10;

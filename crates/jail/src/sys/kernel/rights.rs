@@ -1,4 +1,4 @@
-//! What a process may still do: ids, capabilities, limits, filters.
+//! The rights of a process: ids, capabilities, limits, filters.
 
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::io;
@@ -24,17 +24,18 @@ pub(crate) const CAP_NET_ADMIN: u32 = 12;
 pub(crate) const CAP_SYS_ADMIN: u32 = 21;
 const CAP_LAST_KNOWN: u32 = 63;
 
-/// The ids this process acts under.
+/// The effective ids of this process.
 pub(crate) fn effective_ids() -> (u32, u32) {
     // SAFETY: neither takes anything or can fail.
     unsafe { (geteuid(), getegid()) }
 }
 
-/// `setresuid(2)` and `setresgid(2)` on this thread; `None` leaves an id alone.
-pub(crate) fn take_ids(real_and_effective: u32, saved: Option<u32>) -> io::Result<()> {
+/// `setresuid(2)` and `setresgid(2)` on this thread. `None` leaves an id as it is.
+pub(crate) fn set_ids(real_and_effective: u32, saved: Option<u32>) -> io::Result<()> {
     let saved = saved.map_or(-1, i64::from);
     let id = i64::from(real_and_effective);
-    // SAFETY: neither takes pointers. The group goes first: after the user changed there might be no right left to.
+    // SAFETY: neither takes pointers. The group comes first: once the user has changed, the right
+    // to change it may be gone.
     unsafe {
         check_long(syscall(number::SETRESGID, id, id, saved))?;
         check_long(syscall(number::SETRESUID, id, id, saved))?;
@@ -42,7 +43,8 @@ pub(crate) fn take_ids(real_and_effective: u32, saved: Option<u32>) -> io::Resul
     Ok(())
 }
 
-/// Goes back to the ids kept as saved ones, user first because the right to change groups hangs on it.
+/// Returns to the saved ids. The user comes first, because the right to change groups depends on
+/// it.
 pub(crate) fn restore_ids(id: u32) -> io::Result<()> {
     let id = i64::from(id);
     // SAFETY: neither takes pointers.
@@ -59,14 +61,14 @@ pub(crate) fn drop_groups() -> io::Result<()> {
     check_long(unsafe { syscall(number::SETGROUPS, 0i64, null::<c_uint>()) }).map(drop)
 }
 
-/// Gives up every capability that is not in `keep`, for this process and for all it will ever become.
+/// Drops every capability that is not in `keep`, for this process and every program it runs.
 pub(crate) fn keep_only_capabilities(keep: &[u32]) -> io::Result<()> {
     const EINVAL: i32 = 22;
     const PR_CAP_AMBIENT_CLEAR_ALL: c_ulong = 4;
     for capability in (0..=CAP_LAST_KNOWN).filter(|capability| !keep.contains(capability)) {
         // SAFETY: takes no pointers.
         match check(unsafe { prctl(PR_CAPBSET_DROP, c_ulong::from(capability), 0, 0, 0) }) {
-            // Past the last capability this kernel knows.
+            // This is past the last capability that the kernel knows.
             Err(error) if error.raw_os_error() == Some(EINVAL) => break,
             other => other?,
         };
@@ -90,7 +92,7 @@ pub(crate) fn keep_only_capabilities(keep: &[u32]) -> io::Result<()> {
     check_long(unsafe { syscall(number::CAPSET, &raw const header, sets.as_ptr()) }).map(drop)
 }
 
-/// Takes capabilities along into the next program, whoever runs it.
+/// Keeps capabilities across the next `execve`, for any user.
 pub(crate) fn pass_on_capabilities(keep: &[u32]) -> io::Result<()> {
     const PR_CAP_AMBIENT_RAISE: c_ulong = 2;
     for &capability in keep {
@@ -100,13 +102,13 @@ pub(crate) fn pass_on_capabilities(keep: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// After this, no `execve` grants anything.
+/// After this, no `execve` grants any right.
 pub(crate) fn forbid_new_privileges() -> io::Result<()> {
     // SAFETY: takes no pointers.
     check(unsafe { prctl(PR_SET_NO_NEW_PRIVS, 1 as c_ulong, 0, 0, 0) }).map(drop)
 }
 
-/// A seccomp program: `struct sock_filter`s in the kernel's own layout, 8 bytes each.
+/// A seccomp program: `struct sock_filter`s in the kernel's layout, 8 bytes each.
 #[repr(C)]
 struct Program {
     len: u16,
@@ -123,13 +125,14 @@ impl Program {
 pub(crate) fn install_filter(program: &[u8]) -> io::Result<()> {
     const SECCOMP_MODE_FILTER: c_ulong = 2;
     let header = Program::new(program);
-    // SAFETY: the kernel copies `len` instructions of 8 bytes from a slice that is that long and outlives the call.
+    // SAFETY: the kernel copies `len` instructions of 8 bytes from a slice that is that long and
+    // outlives the call.
     check(unsafe { prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &raw const header, 0, 0) }).map(drop)
 }
 
-/// The same for a program that asks about some calls; whoever holds the descriptor is asked. A process can have but one
-/// such program, inherited ones included.
-pub(crate) fn install_asking_filter(program: &[u8]) -> io::Result<OwnedFd> {
+/// Installs a program that asks about some calls. The holder of the returned descriptor is asked. A
+/// process can have only one such program, including inherited ones.
+pub(crate) fn install_notifying_filter(program: &[u8]) -> io::Result<OwnedFd> {
     const SECCOMP_SET_MODE_FILTER: c_uint = 1;
     const NEW_LISTENER: c_uint = 8;
     let header = Program::new(program);

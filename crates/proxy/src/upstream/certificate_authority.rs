@@ -1,4 +1,4 @@
-//! The authority of one template: it signs for the hosts whose TLS is opened, and for nobody else.
+//! The certificate authority of one template. It signs only for hosts whose TLS is terminated.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,19 +20,21 @@ use crate::wire::Stream;
 /// Hosts whose certificate is kept. Below a suffix a guest can ask for any number of names.
 const KEPT: usize = 64;
 
-/// Both sides of an opened connection. Its key is made when the template is, and never leaves this process.
-pub(crate) struct Authority {
+/// Handles both sides of a terminated connection. Its key is made with the template and never
+/// leaves this process.
+pub(crate) struct CertificateAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
-    /// One key for all certificates: they differ in their names only.
+    /// One key for all certificates. They differ only in their names.
     key: KeyPair,
     provider: Arc<CryptoProvider>,
     connector: TlsConnector,
-    /// What the cells' TLS is answered with, by host. The same for all cells of the template, and nothing of theirs is in it.
+    /// The TLS settings for the cells' side, by host. All cells of the template share them, and
+    /// they contain nothing of a cell.
     certified: Mutex<HashMap<Host, Arc<ServerConfig>>>,
 }
 
-impl Authority {
-    /// A new authority. Hosts are believed by `roots`, or by what the machine believes.
+impl CertificateAuthority {
+    /// Makes a new authority. It trusts hosts by `roots`, or by the machine's root certificates.
     pub(crate) fn new(roots: Option<RootCertStore>) -> Result<Self, EgressError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "Belljar egress of one sandbox template");
@@ -50,12 +52,12 @@ impl Authority {
         Ok(Self { issuer, key: KeyPair::generate()?, provider, connector, certified: Mutex::default() })
     }
 
-    /// What a cell must trust, as PEM.
+    /// The certificate that a cell must trust, as PEM.
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Speaks TLS with the cell in a target's name.
+    /// Accepts TLS from the cell in a target's name.
     pub(crate) async fn accept<S: Stream>(
         &self,
         target: &Target,
@@ -65,7 +67,7 @@ impl Authority {
         TlsAcceptor::from(config).accept(cell).await
     }
 
-    /// Speaks TLS with the target itself, and makes sure that it is the target.
+    /// Connects to the target over TLS, and verifies that it is the target.
     pub(super) async fn connect<S: Stream>(
         &self,
         target: &Target,
@@ -78,7 +80,7 @@ impl Authority {
         self.connector.connect(name, host).await
     }
 
-    /// Signed once for each host, and not for each connection.
+    /// Signs once per host, not once per connection.
     fn certified(&self, host: &Host) -> Result<Arc<ServerConfig>, EgressError> {
         let mut certified = self.certified.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = certified.get(host) {
@@ -87,12 +89,12 @@ impl Authority {
         if certified.len() >= KEPT {
             certified.clear();
         }
-        let config = Arc::new(self.certify(host)?);
+        let config = Arc::new(self.sign_certificate(host)?);
         certified.insert(host.clone(), config.clone());
         Ok(config)
     }
 
-    fn certify(&self, host: &Host) -> Result<ServerConfig, EgressError> {
+    fn sign_certificate(&self, host: &Host) -> Result<ServerConfig, EgressError> {
         let mut params = CertificateParams::new(vec![host.to_string()])?;
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -105,7 +107,7 @@ impl Authority {
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // A session that could be resumed would be something of one cell's that another can find.
+        // A resumable session would be something of one cell that another could find.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
@@ -121,12 +123,12 @@ mod tests {
         let mut roots = RootCertStore::empty();
         let own = rcgen::generate_simple_self_signed(["a.test".to_owned()]).unwrap();
         roots.add(own.cert.der().clone()).unwrap();
-        let authority = Authority::new(Some(roots)).unwrap();
-        let certify = |name: &str| authority.certified(&Host::Name(name.into())).unwrap();
-        let first = certify("a.test");
-        assert!(Arc::ptr_eq(&first, &certify("a.test")));
+        let authority = CertificateAuthority::new(Some(roots)).unwrap();
+        let sign_certificate = |name: &str| authority.certified(&Host::Name(name.into())).unwrap();
+        let first = sign_certificate("a.test");
+        assert!(Arc::ptr_eq(&first, &sign_certificate("a.test")));
         for number in 0..3 * KEPT {
-            certify(&format!("n{number}.test"));
+            sign_certificate(&format!("n{number}.test"));
             assert!(authority.certified.lock().unwrap().len() <= KEPT);
         }
     }

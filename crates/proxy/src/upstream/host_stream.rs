@@ -1,21 +1,21 @@
-//! A host that was reached, and how what is said to it is protected.
+//! A stream to a host, and how it is protected.
 
 use std::io;
 
 use belljar_core::policy::Target;
 
-use super::{Authority, HostSocket};
+use super::{CertificateAuthority, HostSocket};
 use crate::wire::Stream;
 
-/// How a connection to a host is protected. What a credential demands is compared with this, so it can be had from a
-/// connection alone, and only [`Reached::by_tls`] says that there is TLS.
+/// How a connection to a host is protected. Credentials are checked against this. Only a connection
+/// can give one out, and only [`HostStream::over_tls`] says that there is TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Protection(Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
-    /// The proxy itself has made it, and the host has shown a certificate for its name.
+    /// The proxy made the TLS connection, and the host has shown a certificate for its name.
     VerifiedTls,
 }
 
@@ -26,19 +26,19 @@ impl Protection {
 }
 
 /// A stream to a host.
-pub(crate) struct Reached {
+pub(crate) struct HostStream {
     pub(super) stream: Box<dyn Stream>,
     protection: Protection,
 }
 
-impl Reached {
+impl HostStream {
     pub(crate) fn plain(stream: HostSocket) -> Self {
         Self { stream: Box::new(stream), protection: Protection(Kind::Plain) }
     }
 
-    /// Speaks TLS with the target, and makes sure that it is the target.
-    pub(crate) async fn by_tls(
-        authority: &Authority,
+    /// Connects to the target over TLS, and verifies that it is the target.
+    pub(crate) async fn over_tls(
+        authority: &CertificateAuthority,
         target: &Target,
         stream: HostSocket,
     ) -> io::Result<Self> {
@@ -53,7 +53,7 @@ impl Reached {
 
 #[cfg(test)]
 impl Protection {
-    /// For tests of those who compare.
+    /// For tests that compare protections.
     pub(crate) const PLAIN: Self = Self(Kind::Plain);
     /// The same.
     pub(crate) const VERIFIED_TLS: Self = Self(Kind::VerifiedTls);

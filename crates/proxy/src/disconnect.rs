@@ -1,7 +1,8 @@
-//! Noticing that a guest has left.
+//! Notices when a guest has left.
 //!
-//! Whoever closes a connection and whoever is merely done sending look the same from here: both end their side. The
-//! difference shows when something is sent back. One who has left answers with a reset.
+//! A guest that closes a connection and a guest that is only done sending look the same at first:
+//! both end their side. The difference shows when something is sent back. A guest that has left
+//! answers with a reset.
 
 use std::time::Duration;
 
@@ -12,38 +13,39 @@ use crate::wire::{Reader, Stream};
 
 /// How a guest stopped sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Departure {
-    /// It sends no more, and may be waiting for an answer.
+pub(crate) enum Disconnect {
+    /// It sends no more, but may be waiting for an answer.
     DoneSending,
     /// It has left.
     Gone,
 }
 
 impl<S: Stream> Reader<S> {
-    /// Returns when the guest has stopped sending. Reads ahead for that, as far as `most` bytes: of a guest that has sent
-    /// more than it will be answered soon, it cannot be known.
-    pub(crate) async fn departure(&mut self, most: usize) -> Departure {
+    /// Returns when the guest has stopped sending. It reads ahead to find out, up to `most` bytes.
+    /// If the guest has sent more than that, it cannot tell.
+    pub(crate) async fn disconnect(&mut self, most: usize) -> Disconnect {
         while self.buffer.len() < most {
             match self.fill().await {
-                Ok(0) => return Departure::DoneSending,
+                Ok(0) => return Disconnect::DoneSending,
                 Ok(_) => {}
-                Err(_) => return Departure::Gone,
+                Err(_) => return Disconnect::Gone,
             }
         }
         std::future::pending().await
     }
 
-    /// Returns when the guest has left, or has been done sending for a moment: for what makes no sense to wait for then.
+    /// Returns when the guest has left, or has stopped sending for a moment. For answers that are
+    /// not worth waiting for in that case.
     pub(crate) async fn left(&mut self, most: usize) {
         const MOMENT: Duration = Duration::from_secs(1);
-        if self.departure(most).await == Departure::DoneSending {
+        if self.disconnect(most).await == Disconnect::DoneSending {
             sleep(MOMENT).await;
         }
     }
 }
 
-/// Returns when a guest that is done sending has left. As long as it has not, it is told to be patient in words of HTTP/1.1
-/// that clients skip; one that is gone answers with a reset, after which they cannot be written any more.
+/// Returns when a guest that is done sending has left. Until then it sends HTTP/1.1 interim
+/// answers, which clients skip. A guest that has left answers with a reset, and then writing fails.
 pub(crate) async fn gone(writer: &mut (impl AsyncWrite + Unpin)) {
     const PATIENCE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
     let mut pause = Duration::from_millis(5);
@@ -76,7 +78,7 @@ mod tests {
         let (mut guest, mut ours) = pair().await;
         guest.write_all(b"ahead").await.unwrap();
         guest.shutdown().await.unwrap();
-        assert_eq!(ours.reader.departure(1000).await, Departure::DoneSending);
+        assert_eq!(ours.reader.disconnect(1000).await, Disconnect::DoneSending);
         assert_eq!(&ours.reader.buffer[..], b"ahead", "what was read ahead is kept");
         assert!(timeout(Duration::from_millis(50), gone(&mut ours.writer)).await.is_err());
         guest.read_exact(&mut [0; 25]).await.unwrap();
@@ -91,7 +93,7 @@ mod tests {
         let (mut guest, mut ours) = pair().await;
         guest.write_all(&[b'x'; 10_000]).await.unwrap();
         drop(guest);
-        assert!(timeout(Duration::from_millis(50), ours.reader.departure(5000)).await.is_err());
+        assert!(timeout(Duration::from_millis(50), ours.reader.disconnect(5000)).await.is_err());
         assert!(ours.reader.buffer.len() < 10_000);
     }
 }

@@ -1,15 +1,15 @@
-//! What a container's supervisor says, and what it is told.
+//! What a supervisor says, and what it is told.
 //!
-//! A message is a line of JSON; some are followed by raw bytes, as many as they say. Only the supervisor holds the container's own stdout,
-//! so nothing here was written by a script except the bytes inside an `output`.
+//! A message is a line of JSON. Some are followed by raw bytes, as many as they say. Only the
+//! supervisor holds its own stdout, so a script wrote nothing here except the bytes inside an
+//! `output`.
 
 use std::path::PathBuf;
 
 use bytes::{Buf, BytesMut};
 use serde::Deserialize;
 
-use super::container::WAY_OUT;
-use crate::engine::{Burst, CellUsage};
+use crate::cell::{Burst, CellUsage};
 use crate::guest::PROXY_PORT;
 
 /// What the supervisor says.
@@ -42,24 +42,24 @@ pub(super) enum Message {
 
 /// What there is to know about a container that came up.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Ready {
-    pub(super) usage: Usage,
-    pub(super) protocol: u32,
-    pub(super) python: String,
-    pub(super) tools: Vec<String>,
-    pub(super) warnings: Vec<String>,
-    pub(super) surroundings: Surroundings,
+pub(crate) struct Ready {
+    pub(crate) usage: Usage,
+    pub(crate) protocol: u32,
+    pub(crate) python: String,
+    pub(crate) tools: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) surroundings: Surroundings,
 }
 
 /// What the supervisor finds around itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     /// Of the machine it runs on.
-    pub(super) boot_id: String,
+    pub(crate) boot_id: String,
     /// Device and inode of each granted path, in the order of the config.
-    pub(super) granted: Vec<(u64, u64)>,
+    pub(crate) granted: Vec<(u64, u64)>,
     /// The same paths with every link of the image's replaced by what it says.
-    pub(super) places: Vec<PathBuf>,
+    pub(crate) places: Vec<PathBuf>,
 }
 
 /// What the kernel had counted when the message was written; absent where nobody looked.
@@ -115,7 +115,7 @@ enum Line {
 
 /// As the supervisor reads it from its control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     cpu_micros: Option<u64>,
     peak_memory_bytes: Option<u64>,
     oom_kills: Option<u64>,
@@ -207,18 +207,22 @@ pub(super) fn input(size: usize) -> String {
     format!("{{\"type\":\"input\",\"size\":{size}}}\n")
 }
 
-/// Tells of a new proxy to bring a listener to.
-pub(super) fn way_out(token: &str, authority: Option<&str>) -> String {
-    let mut line = way_out_settings(token);
+/// Tells of a new proxy to bring a listener to, whose door is this socket.
+pub(super) fn egress(socket: &str, authority: Option<&str>) -> String {
+    let mut line = egress_settings(socket);
     line["authority"] = authority.into();
     line["type"] = "way_out".into();
     format!("{line}\n")
 }
 
-/// What the supervisor must know to bring its listener to the proxy: the name of its door is all it needs to be let in.
-pub(super) fn way_out_settings(token: &str) -> serde_json::Value {
-    serde_json::json!({ "port": PROXY_PORT.get(), "socket": format!("{WAY_OUT}/{token}") })
+/// What the supervisor must know to bring its listener to the proxy. The socket's secret name is
+/// all it needs to be let in.
+pub(crate) fn egress_settings(socket: &str) -> serde_json::Value {
+    serde_json::json!({ "port": PROXY_PORT.get(), "socket": socket })
 }
+
+/// Sends the guest SIGINT.
+pub(super) const INTERRUPT: &[u8] = b"{\"type\":\"interrupt\"}\n";
 
 /// Asks for what the guest has said by now.
 pub(super) const SETTLE: &[u8] = b"{\"type\":\"settle\"}\n";

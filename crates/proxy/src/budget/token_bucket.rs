@@ -1,4 +1,5 @@
-//! What comes in by the second and is saved up to a most: the arithmetic of [`Rate`](super::Rate) and [`Labour`](super::Labour).
+//! A token bucket: it fills at a steady rate, up to a maximum. [`Rate`](super::Rate) and
+//! [`ProcessorTime`](super::ProcessorTime) use it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 #[derive(Debug)]
-pub(super) struct Savings {
+pub(super) struct TokenBucket {
     per_second: f64,
     most: f64,
     state: Mutex<State>,
@@ -14,25 +15,25 @@ pub(super) struct Savings {
 
 #[derive(Debug)]
 struct State {
-    /// Less than nothing when in debt.
+    /// Negative when in debt.
     saved: f64,
     at: Instant,
 }
 
-/// What there is at one moment, held so that nobody else takes of it.
+/// The balance at one moment, locked so that nobody else takes from it.
 pub(super) struct Balance<'a> {
     per_second: f64,
     state: MutexGuard<'a, State>,
 }
 
-impl Savings {
-    /// Begins with the most.
+impl TokenBucket {
+    /// Starts full.
     pub(super) fn new(per_second: f64, most: f64) -> Self {
         let state = Mutex::new(State { saved: most, at: Instant::now() });
         Self { per_second: per_second.max(1e-6), most, state }
     }
 
-    /// With all that has come in by now.
+    /// The balance, with everything that has come in until now.
     pub(super) fn balance(&self) -> Balance<'_> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -44,12 +45,12 @@ impl Savings {
 }
 
 impl Balance<'_> {
-    /// Into debt, if need be.
+    /// Takes an amount. The balance may become negative.
     pub(super) fn take(&mut self, amount: f64) {
         self.state.saved -= amount;
     }
 
-    /// How long until there is so much.
+    /// How long it takes until this amount is there.
     pub(super) fn wait_for(&self, amount: f64) -> Duration {
         Duration::from_secs_f64((amount - self.state.saved).max(0.0) / self.per_second)
     }

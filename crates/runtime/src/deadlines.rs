@@ -1,35 +1,39 @@
-//! What ends a run from outside: the clock, the processor time it has used, its caller.
+//! What reaches a run from outside: the clock, the processor time it has used, its caller.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::wire::OUTCOME_GRACE;
-use belljar_engine::Cell;
-use tokio::sync::oneshot;
+use belljar_engine::CellView;
 use tokio::time::{Instant, Sleep};
 
+use crate::control::{Wish, Wishes};
 use crate::transcript::Ending;
 
-/// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a traceback; this is the law.
+/// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a
+/// traceback; this one is enforced.
 const ALARM_GRACE: Duration = Duration::from_millis(300);
-/// How long an interrupted step may take to end before its cell is killed, and with it everything the session has. Long, because a machine
-/// that is too busy to run the guest is no reason to end a session.
+/// How long a step that went on after its result may take to end, once it is interrupted, before
+/// its cell is killed and with it everything the session has. Long, because a machine that is too
+/// busy to run the guest is no reason to end a session.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 /// How closely processor time is watched at most.
 const CLOSEST_LOOK: Duration = Duration::from_millis(5);
 
-/// Why the law calls.
+/// What happened outside of the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// Time is up.
     Time,
     /// The outcome has been known for long enough.
     Grace,
-    /// The processor time may be used up by now; [`Law::breach`] looks.
+    /// The processor time may be used up by now; [`Deadlines::breach`] looks.
     Look,
     /// The caller gave up.
     Cancelled,
+    /// The caller wants the script to stop and the cell to stay.
+    Interrupted,
 }
 
 /// How much processor time there is.
@@ -41,48 +45,22 @@ pub(crate) struct Allowance {
     pub(crate) cores: f64,
 }
 
-/// A caller's way to give up.
-pub(crate) struct Cancelled(Option<oneshot::Receiver<()>>);
-
-impl Cancelled {
-    pub(crate) fn never() -> Self {
-        Self(None)
-    }
-
-    /// Dropping the other end is not giving up: whoever wants a run to end without a verdict drops the run.
-    pub(crate) fn by(other_end: oneshot::Receiver<()>) -> Self {
-        Self(Some(other_end))
-    }
-
-    /// Comes back when the caller gives up, or never.
-    pub(crate) async fn wait(&mut self) {
-        if let Some(other_end) = &mut self.0
-            && other_end.await.is_ok()
-        {
-            self.0 = None;
-            return;
-        }
-        self.0 = None;
-        std::future::pending().await
-    }
-}
-
 /// The limits of one run that need a clock.
-pub(crate) struct Law<'a> {
+pub(crate) struct Deadlines<'a> {
     due: Instant,
     /// Until the outcome is known it is set to the time limit, afterwards to the end of the grace.
     alarm: Pin<Box<Sleep>>,
     outcome_is_known: bool,
     allowance: Option<(Allowance, Pin<Box<Sleep>>)>,
-    cancelled: &'a mut Cancelled,
+    wishes: &'a Wishes,
 }
 
-impl<'a> Law<'a> {
+impl<'a> Deadlines<'a> {
     pub(crate) fn new(
         started: Instant,
         timeout: Duration,
         allowance: Option<Allowance>,
-        cancelled: &'a mut Cancelled,
+        wishes: &'a Wishes,
     ) -> Self {
         let due = started + timeout;
         let first_look = |allowance: Allowance| (allowance, Box::pin(tokio::time::sleep(CLOSEST_LOOK)));
@@ -91,16 +69,7 @@ impl<'a> Law<'a> {
             alarm: Box::pin(tokio::time::sleep_until(due + ALARM_GRACE)),
             outcome_is_known: false,
             allowance: allowance.map(first_look),
-            cancelled,
-        }
-    }
-
-    /// Waits for a call that ends the run for certain.
-    pub(crate) async fn last_call(&mut self) -> Call {
-        tokio::select! {
-            biased;
-            () = &mut self.alarm => Call::Time,
-            () = self.cancelled.wait() => Call::Cancelled,
+            wishes,
         }
     }
 
@@ -115,17 +84,21 @@ impl<'a> Law<'a> {
         tokio::select! {
             biased;
             () = &mut self.alarm => if self.outcome_is_known { Call::Grace } else { Call::Time },
-            () = self.cancelled.wait() => Call::Cancelled,
+            wish = self.wishes.next() => match wish {
+                Wish::Cancel => Call::Cancelled,
+                Wish::Interrupt => Call::Interrupted,
+            },
             () = look => Call::Look,
         }
     }
 
-    /// What a call comes to; nothing, when there is processor time left.
-    pub(crate) fn breach(&mut self, call: Call, cell: &dyn Cell) -> Option<Ending> {
+    /// The ending that a call leads to; none, when there is processor time left.
+    pub(crate) fn breach(&mut self, call: Call, cell: &dyn CellView) -> Option<Ending> {
         match call {
             Call::Time => Some(Ending::Deadline),
             Call::Grace => Some(Ending::Overstayed),
             Call::Cancelled => Some(Ending::Cancelled),
+            Call::Interrupted => None,
             Call::Look => {
                 let spent = Duration::from_micros(cell.usage().cpu_micros.unwrap_or(0));
                 self.is_spent(spent).then_some(Ending::CpuSpent)
@@ -173,32 +146,35 @@ impl<'a> Law<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::RunHandle;
 
     #[tokio::test]
     async fn processor_time_is_looked_at_when_it_could_be_used_up_and_not_before() {
-        let mut never = Cancelled::never();
+        let nobody = Wishes::none();
         let allowance = Allowance { until: Duration::from_secs(1), cores: 0.5 };
         let started = Instant::now();
-        let mut law = Law::new(started, Duration::from_secs(60), Some(allowance), &mut never);
-        assert_eq!(law.call().await, Call::Look);
+        let mut deadlines = Deadlines::new(started, Duration::from_secs(60), Some(allowance), &nobody);
+        assert_eq!(deadlines.call().await, Call::Look);
         let looked = Instant::now();
-        assert!(!law.is_spent(Duration::from_millis(500)));
-        let next = law.allowance.as_ref().unwrap().1.deadline();
+        assert!(!deadlines.is_spent(Duration::from_millis(500)));
+        let next = deadlines.allowance.as_ref().unwrap().1.deadline();
         assert!(next >= looked + Duration::from_secs(1), "half a second is left, at half a core");
-        assert!(law.is_spent(Duration::from_secs(1)));
+        assert!(deadlines.is_spent(Duration::from_secs(1)));
     }
 
     #[tokio::test]
     async fn a_caller_who_goes_away_has_not_cancelled() {
-        let (other_end, cancel) = oneshot::channel();
-        let mut cancelled = Cancelled::by(cancel);
-        let mut law = Law::new(Instant::now(), Duration::from_millis(1), None, &mut cancelled);
-        drop(other_end);
-        assert_eq!(law.call().await, Call::Time);
-        let (other_end, cancel) = oneshot::channel();
-        let mut cancelled = Cancelled::by(cancel);
-        let mut law = Law::new(Instant::now(), Duration::from_secs(1), None, &mut cancelled);
-        other_end.send(()).unwrap();
-        assert_eq!(law.call().await, Call::Cancelled);
+        let handle = RunHandle::default();
+        let wishes = Wishes::of(handle.clone());
+        drop(handle);
+        let mut deadlines = Deadlines::new(Instant::now(), Duration::from_millis(1), None, &wishes);
+        assert_eq!(deadlines.call().await, Call::Time);
+        let handle = RunHandle::default();
+        let wishes = Wishes::of(handle.clone());
+        let mut deadlines = Deadlines::new(Instant::now(), Duration::from_secs(60), None, &wishes);
+        handle.interrupt();
+        assert_eq!(deadlines.call().await, Call::Interrupted);
+        handle.cancel();
+        assert_eq!(deadlines.call().await, Call::Cancelled);
     }
 }

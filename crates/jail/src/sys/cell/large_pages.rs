@@ -1,9 +1,12 @@
-//! The interpreter's code on large pages.
+//! Puts the interpreter's code on large pages.
 //!
-//! A clone has none of the pages that are mapped from files: each cell would fault the interpreter's code in again, some eighty times, and take
-//! as many entries of the processor's translation cache while it runs cold. So the zygote copies that code, once, into memory made of large
-//! pages, and puts the copy where the original was. A clone then gets two or three large entries instead. Where the kernel has no large
-//! pages to give, everything stays as it was.
+//! A clone starts without the pages that are mapped from files. Each cell would fault the
+//! interpreter's code in again, some eighty times, and would fill as many entries of the
+//! processor's translation cache while it runs cold. So the zygote copies that code once into
+//! memory made of large pages, and puts the copy in place of the original. A clone then needs only
+//! two or three large entries.
+//!
+//! If the kernel has no large pages to give, nothing changes.
 
 use std::fs;
 use std::io;
@@ -12,7 +15,7 @@ use super::kernel;
 
 const LARGE: usize = 2 << 20;
 
-/// Moves the code of the interpreter onto large pages; how many, which may be none.
+/// Moves the interpreter's code onto large pages. Returns how many, which may be none.
 pub(crate) fn move_to_large_pages() -> io::Result<usize> {
     let Some((start, end)) = interpreter_code(&fs::read_to_string("/proc/self/maps")?) else { return Ok(0) };
     let mut moved = 0;
@@ -25,7 +28,8 @@ pub(crate) fn move_to_large_pages() -> io::Result<usize> {
     Ok(moved)
 }
 
-/// The part of the interpreter's read-only mappings, code among them, that whole large pages fit into.
+/// The part of the interpreter's read-only mappings, its code included, that whole large pages fit
+/// into.
 fn interpreter_code(maps: &str) -> Option<(usize, usize)> {
     let mappings: Vec<Mapping<'_>> = maps.lines().filter_map(Mapping::parse).collect();
     let is_interpreter = |mapping: &&Mapping<'_>| {
@@ -34,7 +38,7 @@ fn interpreter_code(maps: &str) -> Option<(usize, usize)> {
     };
     let code = mappings.iter().filter(is_interpreter).max_by_key(|mapping| mapping.end - mapping.start)?;
     let (mut start, mut end) = (code.start, code.end);
-    // Constants are mapped around it, from the same file and without a gap.
+    // Constants are mapped around the code, from the same file and without a gap.
     for mapping in
         mappings.iter().rev().filter(|mapping| mapping.rights == "r--p" && mapping.path == code.path)
     {
@@ -59,7 +63,7 @@ struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
-    /// From a line such as `00400000-0041f000 r--p 00000000 fe:00 1234   /usr/bin/python3.11`.
+    /// Parses a line such as `00400000-0041f000 r--p 00000000 fe:00 1234   /usr/bin/python3.11`.
     fn parse(line: &'a str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;

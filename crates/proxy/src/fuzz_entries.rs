@@ -1,7 +1,8 @@
-//! What is claimed of the parsers for every input, whoever makes it up: the fuzz targets in `fuzz/`, and the replay of their corpus
-//! below. Here and not there, because nobody else has business with the parsers.
+//! Claims about the parsers that hold for every input. The fuzz targets in `fuzz/` call these
+//! functions, and so does the replay of their corpus below. They are here because nothing else has
+//! access to the parsers.
 //!
-//! An entry takes any bytes and panics when a claim does not hold.
+//! Each function takes any bytes and panics if a claim does not hold.
 
 #[cfg(test)]
 #[path = "../../../fuzz/replay.rs"]
@@ -11,12 +12,12 @@ use crate::head::{self, Framing};
 use crate::sni::{self, Hello, MAX_HELLO};
 use crate::socks;
 
-/// A request's head: its end is found however it arrives, and what is accepted has one reading.
+/// A request head: its end is found however it arrives, and what is accepted has one reading.
 pub fn request_head(input: &[u8]) {
     let whole = head::find_end(input, 0);
     for seen in cuts(input.len()) {
         match head::find_end(&input[..seen], 0) {
-            // What was looked at need not be looked at again.
+            // Bytes that were looked at need not be looked at again.
             Ok(None) => assert_eq!(head::find_end(input, seen), whole, "after {seen}"),
             early => assert_eq!(early, whole, "an end at {seen} that is none later"),
         }
@@ -31,7 +32,7 @@ pub fn request_head(input: &[u8]) {
     let is_chunked = parsed.headers.contains_key("transfer-encoding");
     assert_eq!(parsed.framing == Framing::Chunked, is_chunked);
     assert!(!is_chunked || !parsed.headers.contains_key("content-length"), "{parsed:?}");
-    // Written down plainly it is the same request.
+    // Written out plainly, it is the same request.
     let version = if parsed.modern { "HTTP/1.1" } else { "HTTP/1.0" };
     let mut plain = format!("{} {} {version}\r\n", parsed.method, parsed.target).into_bytes();
     for (name, value) in &parsed.headers {
@@ -49,7 +50,8 @@ pub fn request_head(input: &[u8]) {
     assert_eq!(again.headers, parsed.headers);
 }
 
-/// A TLS greeting: the first answer that is not "more" is the last. The same for whether a host answers in TLS.
+/// A TLS greeting: the first answer that is not "more" is final. The same holds for whether a host
+/// answers in TLS.
 pub fn client_hello(input: &[u8]) {
     let whole = sni::read(input);
     for end in cuts(input.len()) {
@@ -71,7 +73,8 @@ pub fn client_hello(input: &[u8]) {
     }
 }
 
-/// A SOCKS greeting and request, one after the other: no answer before all of it is there, and then always the same.
+/// A SOCKS greeting and request: there is no answer before all of it has arrived, and then always
+/// the same one.
 pub fn socks_handshake(input: &[u8]) {
     let whole = socks::greeting(input);
     for end in cuts(input.len()) {
@@ -94,7 +97,7 @@ pub fn socks_handshake(input: &[u8]) {
     assert!(whole.is_some() || rest.len() < 5 + 255 + 2, "{} bytes are held back", rest.len());
 }
 
-/// Some places to cut: each costs as much as the whole.
+/// Some places to cut. Not all, because each costs as much as the whole.
 fn cuts(length: usize) -> impl Iterator<Item = usize> {
     (0..=length).step_by(1 + length / 64).chain([length])
 }
@@ -102,9 +105,9 @@ fn cuts(length: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::replay;
-    use crate::entries;
+    use crate::fuzz_entries as entries;
 
-    /// What the formats are made of, and what breaks readers.
+    /// The parts that the formats are made of, and input that breaks readers.
     const WORDS: &[&[u8]] = &[
         b"\r\n",
         b"\n",

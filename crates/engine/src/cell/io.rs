@@ -1,0 +1,84 @@
+//! Talking to a guest, in both directions at once.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use crate::engine::BoxFuture;
+
+/// The private channel and the two pipes a guest prints to.
+///
+/// Neither direction waits for the other. A guest may fill its pipes before it reads what it was
+/// sent, so whoever has sent something must go on reading while it is on its way.
+pub trait CellIo {
+    /// Prepares the cell for one request. Called before each request is sent.
+    fn begin(&mut self) -> BoxFuture<'_, io::Result<()>>;
+
+    /// Queues bytes for the private channel. The caller bounds how much it queues, by waiting for
+    /// [`Self::poll_flush`] before it sends more.
+    fn send(&mut self, bytes: Bytes);
+
+    /// Writes what is queued. Ready when nothing is left, or when the guest takes no more.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// The next thing the guest wrote.
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output>;
+
+    /// Takes what the guest printed since it was last read, between two requests. It belongs to
+    /// neither of them. Does not wait for more.
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers>;
+}
+
+/// What comes out of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// At least one of its three parts is not empty.
+    Burst(Burst),
+    /// Nothing more will come: the guest has closed everything, or is gone.
+    Closed,
+}
+
+/// What could be read at one moment.
+///
+/// Everything the guest had printed before it wrote the last byte of `channel` is in this burst or
+/// in an earlier one, as far as it fits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Burst {
+    /// From the private channel.
+    pub channel: Bytes,
+    /// From descriptor 1.
+    pub stdout: Bytes,
+    /// From descriptor 2.
+    pub stderr: Bytes,
+}
+
+/// What a cell printed between two requests. Frames are not kept: their seal is of a request that
+/// is over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// To descriptor 1.
+    pub stdout: Vec<u8>,
+    /// To descriptor 2.
+    pub stderr: Vec<u8>,
+    /// Bytes taken, frames included.
+    taken: usize,
+}
+
+impl Leftovers {
+    /// More than the kernel holds back while nobody reads. A guest that goes on talking is not
+    /// waited for.
+    const PLENTY: usize = 4 << 20;
+
+    /// Adds what was read.
+    pub fn add(&mut self, burst: &Burst) {
+        self.taken += burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        self.stdout.extend_from_slice(&burst.stdout);
+        self.stderr.extend_from_slice(&burst.stderr);
+    }
+
+    /// Whether so much was taken that reading on would be listening to a guest that does not stop.
+    pub fn is_plenty(&self) -> bool {
+        self.taken >= Self::PLENTY
+    }
+}

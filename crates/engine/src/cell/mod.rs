@@ -1,0 +1,30 @@
+//! What a cell is to those who use it, in three parts.
+//!
+//! ```text
+//!            ┌ CellIo    send ──► the private channel        both directions at once: `send` queues,
+//!  Cell ─────┤           poll_output ◄── channel, stdout,    `poll_flush` and `poll_output` wait
+//!            │                           stderr
+//!            ├ CellView  what it has used, whether its disk is full, which hosts it asked for
+//!            └ CellLife  interrupt, kill, autopsy, reset
+//! ```
+//!
+//! No method has a default: an engine that cannot observe something says so in as many words.
+//! Nothing here understands what a guest says; the runtime's `conversation` does.
+
+mod io;
+mod life;
+mod outbox;
+mod view;
+
+use belljar_core::CellId;
+
+pub use io::{Burst, CellIo, Leftovers, Output};
+pub use life::{Autopsy, CellLife, End};
+pub use outbox::Outbox;
+pub use view::{CellUsage, CellView, Until};
+
+/// One live, isolated place with a guest harness in it. Dropping it kills everything in it.
+pub trait Cell: CellIo + CellView + CellLife + Send + 'static {
+    /// Its name.
+    fn id(&self) -> CellId;
+}

@@ -1,0 +1,93 @@
+//! Reading from a cell's descriptors, and putting together what belongs together.
+
+use std::cell::RefCell;
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::io::unix::AsyncFd;
+
+use super::READ_SIZE;
+use crate::cell::Burst;
+
+/// A burst in the making.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) channel: Piece,
+    pub(super) stdout: Piece,
+    pub(super) stderr: Piece,
+}
+
+#[derive(Default)]
+pub(super) struct Piece(pub(super) Bytes);
+
+impl Piece {
+    /// Appends what was read; whether that was the end of the stream.
+    pub(super) fn take(&mut self, read: Read) -> bool {
+        match read {
+            Read::Some(bytes) if self.0.is_empty() => self.0 = bytes,
+            Read::Some(bytes) => self.0 = [&self.0[..], &bytes[..]].concat().into(),
+            Read::Nothing => {}
+            Read::End => return true,
+        }
+        false
+    }
+}
+
+impl Gathered {
+    pub(super) fn is_empty(&self) -> bool {
+        self.channel.0.is_empty() && self.printed() == 0
+    }
+
+    pub(super) fn printed(&self) -> usize {
+        self.stdout.0.len() + self.stderr.0.len()
+    }
+}
+
+impl From<Gathered> for Burst {
+    fn from(gathered: Gathered) -> Self {
+        Self { channel: gathered.channel.0, stdout: gathered.stdout.0, stderr: gathered.stderr.0 }
+    }
+}
+
+pub(super) enum Read {
+    Some(Bytes),
+    End,
+    Nothing,
+}
+
+impl From<Poll<Option<Bytes>>> for Read {
+    fn from(poll: Poll<Option<Bytes>>) -> Self {
+        match poll {
+            Poll::Ready(Some(bytes)) => Self::Some(bytes),
+            Poll::Ready(None) => Self::End,
+            Poll::Pending => Self::Nothing,
+        }
+    }
+}
+
+thread_local! {
+    /// Where bytes land before they are copied to a place of their own size; a buffer per cell would be most of what a cell costs the host.
+    static LANDING: RefCell<Box<[u8; READ_SIZE]>> = RefCell::new(Box::new([0; READ_SIZE]));
+}
+
+pub(super) fn read_now(fd: &AsyncFd<OwnedFd>) -> Read {
+    LANDING.with_borrow_mut(|landing| match rustix::io::read(fd.as_fd(), &mut landing[..]) {
+        Ok(0) => Read::End,
+        Ok(read) => Read::Some(Bytes::copy_from_slice(&landing[..read])),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Read::Nothing,
+        Err(_) => Read::End,
+    })
+}
+
+/// `None` at the end of the stream, however it came about.
+pub(super) fn poll_read(fd: &AsyncFd<OwnedFd>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    loop {
+        let Ok(mut guard) = ready!(fd.poll_read_ready(cx)) else { return Poll::Ready(None) };
+        match read_now(fd) {
+            Read::Some(bytes) => return Poll::Ready(Some(bytes)),
+            Read::End => return Poll::Ready(None),
+            Read::Nothing => guard.clear_ready(),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How a cell is interrupted and how it ends.
+
+use super::super::zygote::SOCKETS_WERE_MADE;
+use super::NativeCell;
+use crate::cell::{Autopsy, CellLife, CellView, End};
+use crate::engine::BoxFuture;
+use crate::native::reaper;
+
+impl CellLife for NativeCell {
+    fn interrupt(&mut self) {
+        // PID 1 hands it on to the guest; a PID 1 that is gone has no guest.
+        let _ =
+            rustix::process::pidfd_send_signal(self.parts().process.get_ref(), rustix::process::Signal::INT);
+    }
+
+    fn kill(&mut self) {
+        reaper::kill(self.parts().process.get_ref());
+    }
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(async move {
+            let end = self.end_of_life().await;
+            Autopsy { end, usage: self.usage() }
+        })
+    }
+
+    fn uses_left(&self) -> u32 {
+        0
+    }
+
+    fn reset(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+impl NativeCell {
+    /// What PID 1 left on the status socket about the cell's end, once it is dead.
+    pub(super) async fn read_status(&mut self) -> Option<Vec<u8>> {
+        let parts = self.parts.as_mut()?;
+        // PID 1 writes before it exits, so once it is dead whatever it had to say can be read without waiting.
+        let _ = parts.process.readable().await;
+        let mut record = vec![0; 4096];
+        loop {
+            match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
+                Ok(1) if record[0] == SOCKETS_WERE_MADE => parts.network_is_untouched = false,
+                Ok(read) if read > 0 => {
+                    record.truncate(read);
+                    return Some(record);
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    pub(super) async fn end_of_life(&mut self) -> End {
+        if let Some(end) = self.end {
+            return end;
+        }
+        let end = match self.read_status().await {
+            Some(record) if record.first() == Some(&b'E') && record.len() >= 5 => {
+                End::of_wait_status(i32::from_le_bytes([record[1], record[2], record[3], record[4]]))
+            }
+            _ => End::Killed,
+        };
+        self.end = Some(end);
+        end
+    }
+}

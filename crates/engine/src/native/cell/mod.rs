@@ -1,0 +1,207 @@
+//! One cell, as the host holds it.
+//!
+//! * `io` writes to its channel and reads its channel and its pipes, in `burst`s.
+//! * `view` asks its control group, its scratch places and its egress.
+//! * `life` interrupts it, kills it, and learns how it ended.
+//!
+//! When a cell is dropped, its parts go to the reaper's thread, which kills it and tidies up.
+
+mod burst;
+mod io;
+mod life;
+mod view;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use belljar_core::CellId;
+use belljar_core::wire::{GuestFrame, GuestFrameKind, Lines, PROTOCOL};
+use belljar_jail::cgroup::CellCgroup;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::ids::LeasedId;
+use super::network_namespaces::{LeasedNamespace, proves_untouched};
+use super::template::NativeTemplate;
+use super::watch::watch;
+use super::way_out::WayOut;
+use super::zygote::{Newborn, refusal};
+use crate::cell::{Cell, CellIo, CellView, End, Outbox, Output};
+use crate::native::reaper::Remains;
+
+/// One side's ends of what a cell is connected by, besides its channel.
+pub(super) struct CellEnds<E> {
+    pub(super) stdout: E,
+    pub(super) stderr: E,
+    pub(super) status: E,
+}
+
+/// What a cell has of things that there are only so many of.
+pub(super) struct Share {
+    pub(super) cgroup: CellCgroup,
+    pub(super) host_id: Option<LeasedId>,
+    pub(super) network: LeasedNamespace,
+}
+
+/// One cell. Its parts go to the reaper when it is dropped.
+pub(super) struct NativeCell {
+    id: CellId,
+    /// `None` only while being dropped.
+    parts: Option<Parts>,
+    template: Arc<NativeTemplate>,
+    end: Option<End>,
+    /// Processor time spent on getting ready, which no run shall be charged with.
+    spent_before_ready: u64,
+}
+
+struct Parts {
+    channel: AsyncFd<OwnedFd>,
+    stdout: Option<AsyncFd<OwnedFd>>,
+    stderr: Option<AsyncFd<OwnedFd>>,
+    status: AsyncFd<OwnedFd>,
+    process: AsyncFd<OwnedFd>,
+    scratch: Vec<OwnedFd>,
+    way_out: Option<WayOut>,
+    share: Share,
+    channel_open: bool,
+    outbox: Outbox,
+    /// As far as PID 1 has told: nobody in the cell has made a socket.
+    network_is_untouched: bool,
+}
+
+/// How much is read at once.
+const READ_SIZE: usize = 64 * 1024;
+
+impl NativeCell {
+    pub(super) fn new(
+        id: CellId,
+        ends: CellEnds<AsyncFd<OwnedFd>>,
+        newborn: Newborn,
+        share: Share,
+        template: Arc<NativeTemplate>,
+    ) -> std::io::Result<Self> {
+        let parts = Parts {
+            channel: watch(newborn.channel, Interest::READABLE | Interest::WRITABLE)?,
+            stdout: Some(ends.stdout),
+            stderr: Some(ends.stderr),
+            status: ends.status,
+            process: watch(newborn.process, Interest::READABLE)?,
+            scratch: newborn.scratch,
+            way_out: None,
+            share,
+            channel_open: true,
+            outbox: Outbox::default(),
+            network_is_untouched: newborn.is_untouched,
+        };
+        Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
+    }
+
+    /// Gives it its way to the hosts it may talk to.
+    pub(super) fn open_way_out(&mut self, way_out: WayOut) {
+        if let Some(parts) = &mut self.parts {
+            parts.way_out = Some(way_out);
+        }
+    }
+
+    /// Waits for the harness's `ready`; the reason when it does not come.
+    pub(super) async fn wait_until_ready(&mut self) -> Result<(), String> {
+        const WITHIN: Duration = Duration::from_secs(30);
+        let mut lines = Lines::with_limit(READ_SIZE);
+        let mut said = String::new();
+        let ready = tokio::time::timeout(WITHIN, async {
+            loop {
+                match std::future::poll_fn(|cx| self.poll_output(cx)).await {
+                    Output::Burst(burst) => {
+                        for printed in [&burst.stdout, &burst.stderr] {
+                            said.push_str(&String::from_utf8_lossy(printed));
+                        }
+                        lines.push(&burst.channel);
+                        while let Ok(Some(line)) = lines.next_line() {
+                            match GuestFrame::parse(line) {
+                                Some(frame) if frame.kind == GuestFrameKind::Ready => {
+                                    return match frame.protocol {
+                                        Some(PROTOCOL) => Ok(()),
+                                        other => Err(format!("it speaks protocol {other:?}, not {PROTOCOL}")),
+                                    };
+                                }
+                                _ => {}
+                            }
+                        }
+                    }
+                    Output::Closed => return Err(self.why_it_did_not_start().await),
+                }
+            }
+        })
+        .await;
+        let reason = match ready {
+            Ok(Ok(())) => {
+                self.spent_before_ready = self.usage().cpu_micros.unwrap_or(0);
+                return Ok(());
+            }
+            Ok(Err(reason)) => reason,
+            Err(_) => "it was not ready within 30 s".to_owned(),
+        };
+        Err(if said.trim().is_empty() { reason } else { format!("{reason}; it said: {}", said.trim()) })
+    }
+
+    async fn why_it_did_not_start(&mut self) -> String {
+        match self.read_status().await {
+            Some(record) if record.first() == Some(&b'F') => refusal(&record[1..]),
+            _ => format!("it ended before it was ready ({:?})", self.end_of_life().await),
+        }
+    }
+}
+
+impl NativeCell {
+    fn parts(&self) -> &Parts {
+        self.parts.as_ref().expect("only a dropped cell has no parts")
+    }
+
+    fn parts_mut(&mut self) -> &mut Parts {
+        self.parts.as_mut().expect("only a dropped cell has no parts")
+    }
+}
+
+impl Cell for NativeCell {
+    fn id(&self) -> CellId {
+        self.id
+    }
+}
+
+impl Drop for NativeCell {
+    fn drop(&mut self) {
+        let Some(parts) = self.parts.take() else { return };
+        let Parts { channel, stdout, stderr, status, process, scratch, share, network_is_untouched, .. } =
+            parts;
+        let Share { cgroup, host_id, network } = share;
+        self.template.resources.reaper.reap(Remains {
+            process: process.into_inner(),
+            cgroup,
+            handles: Box::new((channel, stdout, stderr, scratch)),
+            lingering: self.template.lingering.clone(),
+            belongings: Box::new(Belongings {
+                status: status.into_inner(),
+                network,
+                network_is_untouched,
+                _host_id: host_id,
+            }),
+        });
+    }
+}
+
+/// What goes back, or goes, when every process of a cell is gone.
+struct Belongings {
+    status: OwnedFd,
+    network: LeasedNamespace,
+    network_is_untouched: bool,
+    _host_id: Option<LeasedId>,
+}
+
+impl Drop for Belongings {
+    fn drop(&mut self) {
+        if self.network_is_untouched && proves_untouched(&self.status) {
+            self.network.vouch();
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Cells behind a supervisor: a process that runs one guest after the other and speaks for them.
+//!
+//! ```text
+//!  SupervisedCell ── messages over a SupervisorStream ──► supervisor.py ── fork ──► guest
+//!        └── Container: what the supervisor runs in; kills it, removes it, knows its egress
+//! ```
+//!
+//! Nothing here is Docker's. An engine that can start `supervisor.py` somewhere and attach to its
+//! stdin and stdout implements [`SupervisorStream`] and [`Container`], and has cells.
+//!
+//! * `message` is the protocol: lines of JSON, some followed by raw bytes.
+//! * `stream` is what the protocol needs of a connection.
+//! * `container` is what the supervisor runs in.
+//! * `cell` keeps the state of one cell by what its supervisor says.
+
+mod cell;
+mod container;
+mod message;
+mod stream;
+
+pub(crate) use cell::SupervisedCell;
+pub(crate) use container::{Container, ContainerEgress, Introduction};
+pub(crate) use message::{Ready, Surroundings, egress_settings};
+pub(crate) use stream::{StreamEnd, SupervisorStream};

@@ -1,0 +1,102 @@
+//! How a caller reaches a run that is under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+/// Cancels or interrupts a run from anywhere. Cheap to clone.
+///
+/// The handle of a [`Session`](crate::Session) reaches whichever step is under way, and nobody
+/// between two steps.
+#[derive(Debug, Clone, Default)]
+pub struct RunHandle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    cancel: AtomicBool,
+    interrupt: AtomicBool,
+    changed: Notify,
+}
+
+impl RunHandle {
+    /// Kills the script. What it has said so far can still be read, and the result says that it was
+    /// cancelled, unless its outcome was known already. A session is over afterwards.
+    pub fn cancel(&self) {
+        self.shared.cancel.store(true, Ordering::Release);
+        self.shared.changed.notify_one();
+    }
+
+    /// Raises `KeyboardInterrupt` in the script, as Ctrl-C would. A script that catches it goes on;
+    /// for one that does not, the result says that it was cancelled. A session keeps its variables.
+    pub fn interrupt(&self) {
+        self.shared.interrupt.store(true, Ordering::Release);
+        self.shared.changed.notify_one();
+    }
+
+    /// Forgets what was asked for before a run began.
+    pub(crate) fn reset(&self) {
+        self.shared.cancel.store(false, Ordering::Release);
+        self.shared.interrupt.store(false, Ordering::Release);
+    }
+}
+
+/// What a caller wants of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Cancel,
+    Interrupt,
+}
+
+/// The run's end of a [`RunHandle`], if its caller has one.
+pub(crate) struct Wishes(Option<RunHandle>);
+
+impl Wishes {
+    /// Nobody can reach the run: who wants it to end drops it.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn of(handle: RunHandle) -> Self {
+        Self(Some(handle))
+    }
+
+    /// Waits for the caller's next wish. May be dropped and asked again.
+    pub(crate) async fn next(&self) -> Wish {
+        let Some(RunHandle { shared }) = &self.0 else { return std::future::pending().await };
+        loop {
+            if shared.cancel.swap(false, Ordering::AcqRel) {
+                return Wish::Cancel;
+            }
+            if shared.interrupt.swap(false, Ordering::AcqRel) {
+                return Wish::Interrupt;
+            }
+            shared.changed.notified().await;
+        }
+    }
+
+    /// Waits until the caller cancels; an interrupt has nothing to interrupt yet.
+    pub(crate) async fn cancelled(&self) {
+        while self.next().await != Wish::Cancel {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn wishes_made_before_they_are_waited_for_are_heard_and_cancelling_goes_first() {
+        let handle = RunHandle::default();
+        let wishes = Wishes::of(handle.clone());
+        handle.interrupt();
+        handle.cancel();
+        assert_eq!([wishes.next().await, wishes.next().await], [Wish::Cancel, Wish::Interrupt]);
+        handle.interrupt();
+        handle.reset();
+        handle.cancel();
+        assert_eq!(wishes.next().await, Wish::Cancel);
+    }
+}

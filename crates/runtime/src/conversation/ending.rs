@@ -1,0 +1,72 @@
+//! How a run is brought to its end, and what is read after that.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use belljar_engine::Output;
+
+use super::{Conversation, LAST_WORDS};
+use crate::transcript::Ending;
+
+impl Conversation<'_> {
+    /// The script has had its grace. It may have ended all the same, and its word may lie here
+    /// unread: on a busy machine, or behind a slow listener.
+    pub(super) async fn last_look(&mut self) -> Ending {
+        // A guest that talks without pause would keep us here.
+        const ROUNDS: usize = 64;
+        for _ in 0..ROUNDS {
+            // Lets the event loop see what has arrived.
+            tokio::task::yield_now().await;
+            let ending = match poll_fn(|cx| Poll::Ready(self.cell.poll_output(cx))).await {
+                Poll::Ready(Output::Burst(burst)) => self.take_in(burst).await,
+                Poll::Ready(Output::Closed) => Some(self.death().await),
+                Poll::Pending => break,
+            };
+            if let Some(ending) = ending.or(self.progress.broken) {
+                return ending;
+            }
+        }
+        Ending::Overstayed
+    }
+
+    /// How a cell that says nothing more ends. A guest may close everything and live on, so its
+    /// deadlines count as before.
+    pub(super) async fn death(&mut self) -> Ending {
+        loop {
+            let call = tokio::select! {
+                biased;
+                autopsy = self.cell.autopsy() => return Ending::Died(autopsy),
+                call = self.deadlines.call() => call,
+            };
+            if let Some(ending) = self.answer(call) {
+                return ending;
+            }
+        }
+    }
+
+    /// Kills a cell whose script has not ended by itself, and reads its last words.
+    pub(super) async fn end(&mut self, ending: Ending) {
+        self.progress.is_over = true;
+        match ending {
+            Ending::Finished | Ending::Died(_) => {}
+            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
+                self.cell.kill();
+                self.last_words().await;
+            }
+        }
+    }
+
+    /// What a killed cell had printed before it died, as far as the limit allows. Comes back when
+    /// it is dead.
+    async fn last_words(&mut self) {
+        let until_dead = async {
+            while let Output::Burst(burst) = poll_fn(|cx| self.cell.poll_output(cx)).await {
+                if self.take_in(burst).await.is_some() {
+                    break;
+                }
+            }
+            self.cell.autopsy().await;
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, until_dead).await;
+    }
+}

@@ -1,0 +1,63 @@
+//! What the guest says: frames under this run's seal, prints, and noise.
+
+use belljar_core::wire::GuestFrame;
+use belljar_engine::Burst;
+
+use super::Conversation;
+use crate::transcript::Ending;
+
+impl Conversation<'_> {
+    /// Takes in what was read at one moment; the ending, if it holds one.
+    pub(super) async fn take_in(&mut self, burst: Burst) -> Option<Ending> {
+        let read = burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        self.transcript.output_bytes += read as u64;
+        if self.transcript.output_bytes > self.limit {
+            return Some(Ending::Flood);
+        }
+        self.progress.printed.stdout.waiting.extend_from_slice(&burst.stdout);
+        self.progress.printed.stderr.waiting.extend_from_slice(&burst.stderr);
+        // Before what the script made of it.
+        self.tell_denials().await;
+        let ending = self.take_frames(&burst.channel).await;
+        self.tell_printed().await;
+        ending
+    }
+
+    async fn take_frames(&mut self, bytes: &[u8]) -> Option<Ending> {
+        self.progress.lines.push(bytes);
+        loop {
+            let line = match self.progress.lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return None,
+                Err(_) => return Some(Ending::Flood),
+            };
+            if line.is_empty() {
+                continue;
+            }
+            let frame = GuestFrame::parse(line).filter(|frame| frame.is_sealed_with(self.seal));
+            let Some(frame) = frame else {
+                let bytes = line.len();
+                tracing::debug!(bytes, "a line that is not a frame of this execution was skipped");
+                continue;
+            };
+            let before = [frame.stdout, frame.stderr];
+            let had_outcome = self.transcript.has_outcome();
+            let printed = self.progress.printed.up_to(before);
+            let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
+            let event = self.transcript.frame(&frame, self.deadlines.time_is_up());
+            if !had_outcome && self.transcript.has_outcome() {
+                // Asked for failures only. A result stands whatever is full, and every warm run
+                // comes this way.
+                self.progress.scratch_was_full = self.transcript.has_failed() && self.cell.scratch_is_full();
+                self.deadlines.outcome_is_known(self.transcript.mode());
+            }
+            self.progress.is_over |= self.transcript.is_done();
+            for event in earlier.into_iter().flatten().chain(event) {
+                self.tell(event).await;
+            }
+            if self.transcript.is_done() {
+                return Some(Ending::Finished);
+            }
+        }
+    }
+}

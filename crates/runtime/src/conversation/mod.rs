@@ -1,0 +1,219 @@
+//! One run, from its request to its ending. The only place that waits for a cell.
+//!
+//! ```text
+//!  request ─► begin, send
+//!                │
+//!                ▼   one select!, until there is an ending
+//!      ┌ deadlines: time, processor time, the caller's wishes
+//!      └ the cell: writes what is queued, reads what is there ─► frames ─► events ─► sink
+//!                │
+//!                ▼
+//!  ending ─► kill, unless the script ended by itself; read the rest
+//!         ─► observe: usage, network ─► Concluded
+//! ```
+//!
+//! Both directions of the cell are served in the same branch, so a guest that prints before it
+//! reads holds up nobody. A host tool's answer is one more thing to send, and a call in flight one
+//! more branch.
+//!
+//! * `frames` understands what the guest says.
+//! * `telling` hands events on, at the listener's pace but not on the script's time.
+//! * `ending` is how a run is brought to its end, and what is read after that.
+//! * `printed` keeps frames and prints in order.
+
+mod ending;
+mod frames;
+mod printed;
+mod telling;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use belljar_core::wire::Lines;
+use belljar_core::{Event, ExecutionResult};
+use belljar_engine::{Cell, CellUsage, Leftovers, Output, Until};
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use self::printed::Printed;
+use crate::EventSink;
+use crate::deadlines::{Call, Deadlines};
+use crate::transcript::{Ending, Facts, Transcript};
+
+/// A run under way.
+pub(crate) struct Conversation<'a> {
+    pub(crate) cell: &'a mut dyn Cell,
+    pub(crate) transcript: Transcript,
+    pub(crate) seal: &'a str,
+    /// How much all output together may be.
+    pub(crate) limit: u64,
+    pub(crate) deadlines: Deadlines<'a>,
+    pub(crate) sink: &'a mut dyn EventSink,
+    pub(crate) progress: Progress,
+}
+
+/// How far a run has come.
+pub(crate) struct Progress {
+    lines: Lines,
+    printed: Printed,
+    /// Whether there was no room left to write to when the script said that it failed. By the time
+    /// it is over there may be.
+    scratch_was_full: bool,
+    /// What the cell was killed for while a slow listener was being waited for.
+    broken: Option<Ending>,
+    /// Whether the grace after the outcome ran out while a slow listener was being waited for.
+    grace_is_over: bool,
+    was_interrupted: bool,
+    /// Whether the guest takes no more of what is sent.
+    is_deaf: bool,
+    /// Whether the run is over. From then on no listener is waited for: what happens to the cell
+    /// must not depend on how fast events are taken.
+    is_over: bool,
+    /// Events that are told once nothing in the cell acts any more, and it is known what it did.
+    unsaid: Vec<Event>,
+}
+
+impl Progress {
+    pub(crate) fn with_limit(limit: u64) -> Self {
+        Self {
+            lines: Lines::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
+            printed: Printed::default(),
+            scratch_was_full: false,
+            broken: None,
+            grace_is_over: false,
+            was_interrupted: false,
+            is_deaf: false,
+            is_over: false,
+            unsaid: Vec::new(),
+        }
+    }
+}
+
+/// What is said, and how the run is judged.
+pub(crate) struct Terms<'a> {
+    /// The `execute` line.
+    pub(crate) request: Bytes,
+    /// What the cell printed since the run before this one.
+    pub(crate) leftovers: Leftovers,
+    /// What the cell has used so far, by runs before this one.
+    pub(crate) used_before: CellUsage,
+    pub(crate) started: Instant,
+    /// Up to which moment network decisions are this run's.
+    pub(crate) until: Until,
+    /// The facts that are known beforehand.
+    pub(crate) facts: Facts<'a>,
+}
+
+/// The outcome of a run. Its last events have not been told yet.
+pub(crate) struct Concluded {
+    pub(crate) result: Arc<ExecutionResult>,
+    pub(crate) unsaid: Vec<Event>,
+    /// The script ended by itself, and its cell is there.
+    pub(crate) script_is_over: bool,
+}
+
+impl Conversation<'_> {
+    /// Holds the conversation. When it comes back the run is over, and its last events are still
+    /// to be told.
+    pub(crate) async fn hold(mut self, terms: Terms<'_>) -> Concluded {
+        let Terms { request, leftovers, used_before, started, until, facts } = terms;
+        self.tell_leftovers(&leftovers).await;
+        let ending = match self.progress.broken {
+            Some(ending) => ending,
+            None => self.exchange(request).await,
+        };
+        // No listener is waited for from here until the record is read and the cell is let go of:
+        // it may take long, and nothing in the cell shall have that time.
+        self.end(ending).await;
+        let facts = Facts {
+            ending,
+            used: self.cell.usage().since(used_before),
+            elapsed: started.elapsed(),
+            scratch_was_full: self.progress.scratch_was_full,
+            was_interrupted: self.progress.was_interrupted,
+            network: self.cell.take_decisions(until).await,
+            ..facts
+        };
+        let mut unsaid = self.take_unsaid(&facts.network).await;
+        let was_killed = self.progress.broken.is_some();
+        let (result, last) = self.transcript.conclude(&facts);
+        unsaid.extend(last);
+        let script_is_over = matches!(ending, Ending::Finished) && !was_killed;
+        Concluded { result, unsaid, script_is_over }
+    }
+
+    /// Sends the request and takes in what comes, until there is an ending.
+    async fn exchange(&mut self, request: Bytes) -> Ending {
+        if let Some(ending) = self.send(request).await {
+            return ending;
+        }
+        loop {
+            if let Some(ending) = self.progress.broken {
+                return ending;
+            }
+            if self.progress.grace_is_over {
+                return self.last_look().await;
+            }
+            let Self { cell, deadlines, progress, .. } = self;
+            let output = tokio::select! {
+                biased;
+                call = deadlines.call() => Err(call),
+                output = poll_fn(|cx| poll_cell(*cell, &mut progress.is_deaf, cx)) => Ok(output),
+            };
+            let ending = match output {
+                Err(Call::Grace) => Some(self.last_look().await),
+                Err(call) => self.answer(call),
+                Ok(Output::Burst(burst)) => self.take_in(burst).await,
+                Ok(Output::Closed) => Some(self.death().await),
+            };
+            if let Some(ending) = ending {
+                return ending;
+            }
+        }
+    }
+
+    /// Gets the cell ready and queues the request. A cell that takes too long to get ready is as
+    /// late as one that does not answer.
+    async fn send(&mut self, request: Bytes) -> Option<Ending> {
+        loop {
+            let call = tokio::select! {
+                biased;
+                begun = self.cell.begin() => match begun {
+                    Ok(()) => break,
+                    Err(_) => return Some(self.death().await),
+                },
+                call = self.deadlines.call() => call,
+            };
+            if let Some(ending) = self.answer(call) {
+                return Some(ending);
+            }
+        }
+        self.cell.send(request);
+        None
+    }
+
+    /// Does what a call from outside asks for; the ending, if that is one.
+    fn answer(&mut self, call: Call) -> Option<Ending> {
+        if call == Call::Interrupted {
+            self.progress.was_interrupted = true;
+            self.cell.interrupt();
+            return None;
+        }
+        self.deadlines.breach(call, &*self.cell)
+    }
+}
+
+/// Writes what can be written, and waits for what can be read. A guest that takes no more may still
+/// have something to say.
+fn poll_cell(cell: &mut dyn Cell, is_deaf: &mut bool, cx: &mut Context<'_>) -> Poll<Output> {
+    if !*is_deaf {
+        *is_deaf = matches!(cell.poll_flush(cx), Poll::Ready(Err(_)));
+    }
+    cell.poll_output(cx)
+}
+
+/// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so
+/// this is never long.
+const LAST_WORDS: Duration = Duration::from_secs(5);

@@ -1,0 +1,34 @@
+//! Puts frames and prints in the order in which the script made them.
+
+use belljar_core::OutputStream;
+
+/// What was printed but not handed on yet, because a frame may belong before it.
+#[derive(Default)]
+pub(crate) struct Printed {
+    pub(super) stdout: Waiting,
+    pub(super) stderr: Waiting,
+}
+
+#[derive(Default)]
+pub(super) struct Waiting {
+    pub(super) waiting: Vec<u8>,
+    handed_on: u64,
+}
+
+impl Printed {
+    /// What comes before a frame that was preceded by so many bytes; `None` for all there is.
+    pub(super) fn up_to(&mut self, before: [Option<u64>; 2]) -> [(OutputStream, Vec<u8>); 2] {
+        let [stdout, stderr] = before;
+        [(OutputStream::Stdout, self.stdout.up_to(stdout)), (OutputStream::Stderr, self.stderr.up_to(stderr))]
+    }
+}
+
+impl Waiting {
+    fn up_to(&mut self, before: Option<u64>) -> Vec<u8> {
+        let due = before.map_or(self.waiting.len() as u64, |before| before.saturating_sub(self.handed_on));
+        let count = usize::try_from(due).unwrap_or(usize::MAX).min(self.waiting.len());
+        self.handed_on += count as u64;
+        let rest = self.waiting.split_off(count);
+        std::mem::replace(&mut self.waiting, rest)
+    }
+}
