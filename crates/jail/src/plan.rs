@@ -14,9 +14,15 @@ pub const CELL_INIT: &[u8] = cell::INIT;
 /// What a cell may have, as far as the cell itself sets it. Cgroups are the host's side.
 #[derive(Debug, Clone)]
 pub struct CellLimits {
-    /// Size of `/workspace`.
+    /// Places in memory that the guest writes to: where scripts run, temporary files, shared memory.
+    pub scratch: [String; 3],
+    /// Where [`stand_ins`](crate::stand_ins) were laid out.
+    pub stand_ins: String,
+    /// The descriptor that the guest's channel gets, as far as the limit on descriptors allows.
+    pub channel: u16,
+    /// Size of the first place.
     pub scratch_bytes: u64,
-    /// Size of `/tmp` and of `/dev/shm`, each.
+    /// Size of the others, each.
     pub temporary_bytes: u64,
     /// Files and directories each of them may hold.
     pub inodes: u64,
@@ -60,14 +66,16 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
     rlimits.extend(largest_file.map(|value| PlannedLimit { resource: kernel::RLIMIT_FSIZE, value }));
     let counted = if limits.memory_per_process.is_some() { Counted::Nothing } else { Counted::Everything };
     let filter = |supervision| cell_filter(CellFilter { supervision, counted });
-    let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
+    let [workspace, temporary, shared_memory] = &limits.scratch;
+    let mut writable = limits.scratch.to_vec();
     writable.extend(limits.writable.iter().cloned());
     CellPlan {
         guest_id: GUEST_ID,
+        channel: u32::from(limits.channel),
         mounts: [
-            tmpfs("/workspace", limits.scratch_bytes, "0755"),
-            tmpfs("/tmp", limits.temporary_bytes, "1777"),
-            tmpfs("/dev/shm", limits.temporary_bytes, "1777"),
+            tmpfs(workspace, limits.scratch_bytes, "0755"),
+            tmpfs(temporary, limits.temporary_bytes, "1777"),
+            tmpfs(shared_memory, limits.temporary_bytes, "1777"),
             PlannedMount {
                 kind: "proc".into(),
                 target: "/proc".into(),
@@ -76,7 +84,7 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
             },
         ]
         .into_iter()
-        .chain(proc::mounts())
+        .chain(proc::mounts(&limits.stand_ins))
         .collect(),
         rlimits,
         extra_data: limits.memory_per_process.unwrap_or(0),

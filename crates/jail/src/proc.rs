@@ -14,11 +14,8 @@ use crate::spec::{Expected, RootEntry};
 use crate::sys::cell::PlannedMount;
 use crate::sys::kernel;
 
-/// Where stand-ins and covers are in the guest's root.
-const STAND_INS: &str = "/run/belljar/proc";
-
-/// A cover for a directory; one for a file is the null device.
-const EMPTY: &str = "/run/belljar/proc/empty";
+/// A cover for a directory, beside the stand-ins; one for a file is the null device.
+const EMPTY: &str = "empty";
 
 /// Shown as the kernel has it: links to a process's own, what the kernel is and was built with, what the machine is
 /// made of, its memory, its load, and System V objects, which a cell has a namespace of its own for.
@@ -87,13 +84,13 @@ const NETWORK_SETTINGS: [(&str, &str); 2] =
 /// A fresh random number at every read, so this one must be the kernel's own.
 const RANDOM_UUID: &str = "kernel/random/uuid";
 
-/// What is to be in the guest's root for [`mounts`] to have something to mount.
-pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
+/// What is to be at `place` in the guest's root for [`mounts`] to have something to mount.
+pub fn stand_ins(place: &str, hostname: &str) -> Vec<RootEntry> {
+    let place = Path::new(place);
     let read = |path: &str| fs::read_to_string(path).ok();
-    let file =
-        |name: &str, contents: String| RootEntry::File { path: Path::new(STAND_INS).join(name), contents };
+    let file = |name: &str, contents: String| RootEntry::File { path: place.join(name), contents };
     let mut entries = vec![
-        RootEntry::Directory { path: EMPTY.into() },
+        RootEntry::Directory { path: place.join(EMPTY) },
         file("stat", stat(&read("/proc/stat").unwrap_or_default())),
         // How much was swapped in and out since boot, which is all that is asked for here.
         file("vmstat", "pswpin 0\npswpout 0\n".to_owned()),
@@ -106,20 +103,21 @@ pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     entries.extend(settings.map(|(name, value)| file(&format!("sys/{name}"), value)));
     let uuid = Path::new("/proc/sys").join(RANDOM_UUID);
     if uuid.exists() {
-        let target = Path::new(STAND_INS).join("sys").join(RANDOM_UUID);
+        let target = place.join("sys").join(RANDOM_UUID);
         entries.push(RootEntry::Bind { source: uuid, target, writable: false, expected: Expected::Anything });
     }
     entries
 }
 
-/// What a cell mounts over its own `/proc`.
-pub(crate) fn mounts() -> Vec<PlannedMount> {
+/// What a cell mounts over its own `/proc`, with the stand-ins at `place`.
+pub(crate) fn mounts(place: &str) -> Vec<PlannedMount> {
+    let empty = format!("{place}/{EMPTY}");
     let mut planned: Vec<PlannedMount> = covered()
         .into_iter()
-        .map(|(path, is_directory)| cover(if is_directory { EMPTY } else { "/dev/null" }, path))
+        .map(|(path, is_directory)| cover(if is_directory { &empty } else { "/dev/null" }, path))
         .collect();
     for name in ["stat", "vmstat", "sys"] {
-        planned.push(cover(&format!("{STAND_INS}/{name}"), format!("/proc/{name}").into()));
+        planned.push(cover(&format!("{place}/{name}"), format!("/proc/{name}").into()));
     }
     planned
 }

@@ -15,12 +15,11 @@ use super::spring::clone_into_cell;
 
 /// Where the private channel is in a cell, and right behind it a guest's status socket until nothing can fail any more: out of the way of
 /// programs that expect low numbers to be theirs, as far as the limit on descriptors allows.
-pub(crate) fn channel_place() -> RawFd {
-    const USUAL: RawFd = 900;
+pub(crate) fn channel_place(usual: u32) -> RawFd {
     /// Numbers that are needed from the channel's own on while descriptors are arranged.
     const BEHIND: u64 = 4;
     let most = kernel::soft_limit(kernel::RLIMIT_NOFILE).saturating_sub(BEHIND);
-    RawFd::try_from(most).map_or(USUAL, |most| most.min(USUAL))
+    RawFd::try_from(most.min(u64::from(usual))).unwrap_or(RawFd::MAX)
 }
 
 /// The exit code of a process that could not be set up. The reason is on its status socket.

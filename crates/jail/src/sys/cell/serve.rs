@@ -36,7 +36,7 @@ pub(crate) struct Born {
 /// Makes cells until the host hangs up, and then ends the process. Returns in each cell.
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<Born> {
     let mut networks = NetworkNamespaces::new(plan.socket_buffer);
-    let channel_place = channel_place();
+    let channel_place = channel_place(plan.channel);
     loop {
         let mut request = [0; CellOrder::BYTES];
         let mut descriptors = [-1; MOST_DESCRIPTORS];
