@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use belljar_core::Secret;
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
+use belljar_core::{Secret, layout};
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
 use belljar_jail::probe::{Survey, has_ids_for_guests, survey};
 use belljar_jail::{
@@ -20,7 +20,7 @@ use super::check;
 use super::ids::IdPool;
 use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
-use super::root::{self, HARNESS_PATH};
+use super::root;
 use super::template::NativeTemplate;
 use super::way_out;
 use super::zygote::Zygote;
@@ -28,6 +28,7 @@ use crate::EngineError;
 use crate::blocking::on_a_thread;
 use crate::builder::{Layer, LayerSpec, LayerStore, Progress};
 use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
+use crate::guest::PYTHON;
 use crate::lingering::Lingering;
 use crate::python::{self, Interpreter, Search};
 use crate::reaper::Reaper;
@@ -88,6 +89,9 @@ impl NativeEngine {
 
     fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
         CellLimits {
+            scratch: layout::SCRATCH.map(str::to_owned),
+            stand_ins: layout::PROC.into(),
+            channel: layout::CHANNEL,
             scratch_bytes: scratch_mb * MIB,
             temporary_bytes: scratch_mb * MIB,
             // Room for many small files without letting them take much unaccounted memory.
@@ -146,7 +150,7 @@ impl NativeEngine {
             identity: self.identity,
             hostname: root::HOST_NAME.into(),
             root: guest.entries,
-            command: vec![guest.python, "-I".into(), "-S".into(), "-B".into(), HARNESS_PATH.into()],
+            command: PYTHON.command(&guest.python, layout::BELLJAR, PYTHON.spawn),
             env: guest.env,
         };
         let library = sealed_file("belljar-cell", CELL_LIBRARY)
