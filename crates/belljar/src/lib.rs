@@ -26,6 +26,8 @@ pub mod engine {
     pub use belljar_engine::egress;
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
+    #[cfg(feature = "native")]
+    pub use belljar_engine::provision::{ProvisionError, default_cache_dir};
     pub use belljar_engine::{
         Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, EngineError,
         EngineFailure, Fault, IntoEngine, Leftovers, Need, Output, Progress, Protection, State, Template,

@@ -1,14 +1,19 @@
-//! Where things are in a guest. Engines lay them out, configs must keep away from them, and both know them from here.
+//! Where things are in a guest.
+//!
+//! Engines lay these places out, configs must keep away from them, and programs in a guest are told
+//! of them. Everybody takes them from here: a test of the house looks for copies.
 
 use std::path::Path;
 
 /// Where scripts run and write.
 pub const WORKSPACE: &str = "/workspace";
+/// Places in memory that every script can write to. The rest of the root is read-only.
+pub const SCRATCH: [&str; 3] = [WORKSPACE, "/tmp", "/dev/shm"];
 /// Where tools are kept.
 pub const TOOLS: &str = "/tools";
 /// Where installed dependencies are.
 pub const LAYER: &str = "/opt/pydeps";
-/// Where an interpreter is that is not the system's; its place on the host is nobody's business inside.
+/// Where an interpreter is that is not the system's. A guest does not learn its place on the host.
 pub const PYTHON: &str = "/opt/python";
 /// What Belljar itself needs in a guest.
 pub const BELLJAR: &str = "/run/belljar";
@@ -16,6 +21,20 @@ pub const BELLJAR: &str = "/run/belljar";
 pub const SUPERVISOR: &str = "/opt/belljar";
 /// Where a container finds the socket of its proxy.
 pub const EGRESS: &str = "/run/belljar-way-out";
+/// Certificates that programs in a guest trust, where the usual ones are not enough.
+pub const AUTHORITIES: &str = "/run/belljar/authorities.pem";
+/// What stands in for parts of `/proc` that tell of the whole machine.
+pub const PROC: &str = "/run/belljar/proc";
+
+/// The program that runs scripts: the file that is started. It is in [`BELLJAR`] or [`SUPERVISOR`].
+pub const HARNESS: &str = "harness.py";
+/// The package that the harness is made of, beside [`HARNESS`].
+pub const HARNESS_PACKAGE: &str = "belljar_harness";
+/// What the harness is told before it loads anything, beside [`HARNESS`].
+pub const TEMPLATE_SETTINGS: &str = "template.json";
+
+/// The descriptor of a guest's private channel: above the numbers that programs expect to be theirs.
+pub const CHANNEL: u16 = 900;
 
 /// Guest places that Belljar fills itself, on any engine. Nothing may be granted at, inside or above one.
 pub const RESERVED: [&str; 21] = [
@@ -43,8 +62,10 @@ pub const RESERVED: [&str; 21] = [
     "/run/.containerenv",
 ];
 
-/// Places that are links in many images, and where they lead: the same place under a second name. Nothing may be granted through one. Those
-/// from `/bin` to `/sbin` and all in `/proc` are in [`RESERVED`] already. A container whose image has other links says so itself.
+/// Places that are links in many images, and where they lead: the same place under a second name.
+///
+/// Nothing may be granted through one. Links from `/bin` to `/sbin` and all in `/proc` are in
+/// [`RESERVED`] already. A container whose image has other links says so itself.
 pub const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
 
 /// The link that a path goes through, and the path without it.
@@ -58,4 +79,25 @@ pub fn through_link(path: &str) -> Option<(&'static str, String)> {
 /// Whether one path is the other or lies inside it, component by component.
 pub fn overlap(one: &str, other: &str) -> bool {
     Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A grant there would hide what Belljar put there.
+    #[test]
+    fn every_place_is_reserved() {
+        for place in SCRATCH.into_iter().chain([AUTHORITIES, PROC, EGRESS, LAYER, PYTHON, SUPERVISOR, TOOLS])
+        {
+            assert!(RESERVED.iter().any(|reserved| Path::new(place).starts_with(reserved)), "{place}");
+        }
+    }
+
+    #[test]
+    fn what_belljar_needs_in_a_guest_is_in_one_place() {
+        for place in [AUTHORITIES, PROC] {
+            assert!(Path::new(place).starts_with(BELLJAR), "{place}");
+        }
+    }
 }

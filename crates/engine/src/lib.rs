@@ -16,13 +16,13 @@
 //!
 //! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
 
-#[cfg(any(feature = "native", feature = "docker"))]
+#[cfg(any(feature = "native", feature = "docker", feature = "local"))]
 mod blocking;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "native", feature = "local"))]
 pub mod builder;
 mod capabilities;
 mod cell;
-mod check;
+pub mod check;
 #[cfg(feature = "docker")]
 pub mod docker;
 mod engine;
@@ -40,15 +40,19 @@ pub mod guest;
 #[cfg(feature = "native")]
 pub mod host;
 mod into_engine;
+#[cfg(feature = "local")]
+pub mod local;
 #[cfg(feature = "native")]
 pub mod native;
 pub mod pool;
 mod progress;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "native", feature = "local"))]
+pub mod provision;
+#[cfg(any(feature = "native", feature = "local"))]
 pub mod python;
 #[cfg(feature = "docker")]
 mod supervised;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "native", feature = "local"))]
 mod trust;
 
 pub use capabilities::{Capabilities, Protection, State};
@@ -59,5 +63,5 @@ pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, T
 pub use error::{EngineError, EngineFailure, Fault};
 pub use into_engine::IntoEngine;
 pub use progress::Progress;
-#[cfg(feature = "native")]
+#[cfg(any(feature = "native", feature = "local"))]
 pub use trust::Distrust;

@@ -14,9 +14,15 @@ pub const CELL_INIT: &[u8] = cell::INIT;
 /// The limits that a cell sets on itself. The host sets the limits of cgroups.
 #[derive(Debug, Clone)]
 pub struct CellLimits {
-    /// Size of `/workspace`.
+    /// Places in memory that the guest writes to: where scripts run, temporary files, shared memory.
+    pub scratch: [String; 3],
+    /// Where [`stand_ins`](crate::stand_ins) were laid out.
+    pub stand_ins: String,
+    /// The descriptor that the guest's channel gets, as far as the limit on descriptors allows.
+    pub channel: u16,
+    /// Size of the first place.
     pub scratch_bytes: u64,
-    /// Size of `/tmp`, and of `/dev/shm`.
+    /// Size of each of the others.
     pub temporary_bytes: u64,
     /// Files and directories that each of them may hold.
     pub inodes: u64,
@@ -64,14 +70,16 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         MemoryAccounting::PerCell
     };
     let filter = |supervision| cell_filter(CellFilter { supervision, memory });
-    let mut writable: Vec<String> = ["/workspace", "/tmp", "/dev/shm"].map(String::from).into();
+    let [workspace, temporary, shared_memory] = &limits.scratch;
+    let mut writable = limits.scratch.to_vec();
     writable.extend(limits.writable.iter().cloned());
     CellPlan {
         guest_id: GUEST_ID,
+        channel: u32::from(limits.channel),
         mounts: [
-            tmpfs("/workspace", limits.scratch_bytes, "0755"),
-            tmpfs("/tmp", limits.temporary_bytes, "1777"),
-            tmpfs("/dev/shm", limits.temporary_bytes, "1777"),
+            tmpfs(workspace, limits.scratch_bytes, "0755"),
+            tmpfs(temporary, limits.temporary_bytes, "1777"),
+            tmpfs(shared_memory, limits.temporary_bytes, "1777"),
             PlannedMount {
                 kind: "proc".into(),
                 target: "/proc".into(),
@@ -80,7 +88,7 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
             },
         ]
         .into_iter()
-        .chain(proc::mounts())
+        .chain(proc::mounts(&limits.stand_ins))
         .collect(),
         rlimits,
         extra_data: limits.memory_per_process.unwrap_or(0),

@@ -18,11 +18,8 @@ use crate::spec::{Expected, RootEntry};
 use crate::sys::cell::PlannedMount;
 use crate::sys::kernel;
 
-/// Where stand-ins and covers are in the guest's root.
-const STAND_INS: &str = "/run/belljar/proc";
-
-/// The cover for a directory. The cover for a file is the null device.
-const EMPTY: &str = "/run/belljar/proc/empty";
+/// The cover for a directory, beside the stand-ins. The cover for a file is the null device.
+const EMPTY: &str = "empty";
 
 /// Shown as the kernel has it: links into the process's own directory, the kernel and its build,
 /// the machine's hardware, memory and load, and System V objects, for which a cell has its own
@@ -92,13 +89,13 @@ const NETWORK_SETTINGS: [(&str, &str); 2] =
 /// A fresh random number at every read, so this one must be the kernel's own file.
 const RANDOM_UUID: &str = "kernel/random/uuid";
 
-/// The entries of the guest's root that [`mounts`] mounts.
-pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
+/// The entries at `place` in the guest's root that [`mounts`] mounts.
+pub fn stand_ins(place: &str, hostname: &str) -> Vec<RootEntry> {
+    let place = Path::new(place);
     let read = |path: &str| fs::read_to_string(path).ok();
-    let file =
-        |name: &str, contents: String| RootEntry::File { path: Path::new(STAND_INS).join(name), contents };
+    let file = |name: &str, contents: String| RootEntry::File { path: place.join(name), contents };
     let mut entries = vec![
-        RootEntry::Directory { path: EMPTY.into() },
+        RootEntry::Directory { path: place.join(EMPTY) },
         file("stat", stat(&read("/proc/stat").unwrap_or_default())),
         // How much was swapped in and out since boot. Programs ask for nothing else here.
         file("vmstat", "pswpin 0\npswpout 0\n".to_owned()),
@@ -111,20 +108,21 @@ pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     entries.extend(settings.map(|(name, value)| file(&format!("sys/{name}"), value)));
     let uuid = Path::new("/proc/sys").join(RANDOM_UUID);
     if uuid.exists() {
-        let target = Path::new(STAND_INS).join("sys").join(RANDOM_UUID);
+        let target = place.join("sys").join(RANDOM_UUID);
         entries.push(RootEntry::Bind { source: uuid, target, writable: false, expected: Expected::Anything });
     }
     entries
 }
 
-/// What a cell mounts over its own `/proc`.
-pub(crate) fn mounts() -> Vec<PlannedMount> {
+/// What a cell mounts over its own `/proc`, with the stand-ins at `place`.
+pub(crate) fn mounts(place: &str) -> Vec<PlannedMount> {
+    let empty = format!("{place}/{EMPTY}");
     let mut planned: Vec<PlannedMount> = covered()
         .into_iter()
-        .map(|(path, is_directory)| cover(if is_directory { EMPTY } else { "/dev/null" }, path))
+        .map(|(path, is_directory)| cover(if is_directory { &empty } else { "/dev/null" }, path))
         .collect();
     for name in ["stat", "vmstat", "sys"] {
-        planned.push(cover(&format!("{STAND_INS}/{name}"), format!("/proc/{name}").into()));
+        planned.push(cover(&format!("{place}/{name}"), format!("/proc/{name}").into()));
     }
     planned
 }

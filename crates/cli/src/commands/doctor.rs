@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use belljar::engine::Native;
+use belljar::engine::default_cache_dir;
 use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -157,7 +157,7 @@ fn installer(python: &Path) -> Row {
 }
 
 fn cache() -> Row {
-    let Some(path) = Native::default_cache_dir() else {
+    let Some(path) = default_cache_dir() else {
         let remedy = "set BELLJAR_CACHE to a directory";
         return Row::bad(
             "cache",

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 use std::io;
 
 use belljar_core::config::SandboxConfig;
+use belljar_core::layout;
 use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
-use crate::guest::{self, HARNESS, PREPARE, SUPERVISOR};
-
-/// Which interpreter, when a config does not say.
-const PYTHON: &str = "3.11";
+use crate::guest::{self, Guest, PREPARE, PYTHON, SUPERVISOR};
 
 /// One image, before it is built.
 #[derive(Debug)]
@@ -27,8 +25,8 @@ pub(super) struct ImagePlan {
 pub(super) fn base_image(config: &SandboxConfig) -> String {
     match (&config.base_image, config.python_version) {
         (Some(image), _) => image.clone(),
-        (None, Some(version)) => format!("python:{version}-slim"),
-        (None, None) => format!("python:{PYTHON}-slim"),
+        (None, Some(version)) => (PYTHON.provision.image)(&version.to_string()),
+        (None, None) => (PYTHON.provision.image)(PYTHON.provision.version),
     }
 }
 
@@ -40,12 +38,12 @@ impl ImagePlan {
         let mut settings = guest::template_settings(blueprint);
         settings["python"] = config.python_version.map(|version| version.to_string()).into();
         let mut files = vec![
-            ("belljar/harness.py".to_owned(), HARNESS.into()),
-            ("belljar/prepare.py".to_owned(), PREPARE.into()),
-            ("belljar/template.json".to_owned(), settings.to_string().into_bytes()),
+            (context("prepare.py"), PREPARE.into()),
+            (context(layout::TEMPLATE_SETTINGS), settings.to_string().into_bytes()),
         ];
+        files.extend(PYTHON.files.iter().map(|part| (context(part.path), part.text.into())));
         files.extend(filters());
-        files.extend(SUPERVISOR.map(|(name, source)| (format!("belljar/{name}"), source.into())));
+        files.extend(SUPERVISOR.map(|(name, source)| (context(name), source.into())));
         for tool in &blueprint.tools {
             files.push((format!("tools/{}", tool.file_name), tool.source.clone().into_bytes()));
         }
@@ -131,38 +129,51 @@ impl InstallerFiles {
     }
 }
 
+/// Where a file of [`layout::SUPERVISOR`] is in the build context.
+fn context(path: &str) -> String {
+    format!("belljar/{path}")
+}
+
 fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
+    let home = layout::SUPERVISOR;
+    let python = &PYTHON.provision;
+    let (program, layer) = (python.program, python.layer);
+    let prepare = Guest::place(home, "prepare.py");
     let mut text = String::new();
     if !config.dependencies.is_empty() {
-        let wheels = if config.allow_source_builds { "" } else { " --only-binary :all:" };
+        let install = (python.install)(layer, "/requirements.txt", config.allow_source_builds);
         let _ = writeln!(
             text,
             "FROM {base} AS packages\n\
              USER root\n\
-             COPY belljar/prepare.py /opt/belljar/prepare.py\n\
-             RUN [\"python3\", \"/opt/belljar/prepare.py\", \"stage\"]\n\
+             COPY belljar/prepare.py {prepare}\n\
+             RUN [\"{program}\", \"{prepare}\", \"stage\", \"{layer}\"]\n\
              COPY installer /installer\n\
              COPY requirements.txt /requirements.txt\n\
              USER 1000:1000\n\
              ENV HOME=/tmp PIP_CONFIG_FILE=/installer/pip.conf PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1\n\
-             RUN python3 -m pip install{wheels} --no-input --no-compile --target /opt/pydeps -r /requirements.txt\n"
+             RUN {install}\n"
         );
     }
     let _ = writeln!(text, "FROM {base}\nUSER root");
     if !config.dependencies.is_empty() {
-        let _ = writeln!(text, "COPY --from=packages --chown=0:0 /opt/pydeps /opt/pydeps");
+        let _ = writeln!(text, "COPY --from=packages --chown=0:0 {layer} {layer}");
     }
-    let _ = writeln!(text, "COPY belljar /opt/belljar");
+    let _ = writeln!(text, "COPY belljar {home}");
     if has_tools {
-        let _ = writeln!(text, "COPY tools /tools");
+        let _ = writeln!(text, "COPY tools {}", layout::TOOLS);
     }
+    // The supervisor imports the harness and forks it, as a zygote does.
+    let supervisor = PYTHON.run(program, Guest::place(home, "supervisor.py"));
     let _ = write!(
         text,
-        "RUN [\"python3\", \"/opt/belljar/prepare.py\", \"image\"]\n\
-         WORKDIR /workspace\n\
+        "RUN [\"{program}\", \"{prepare}\", \"image\"]\n\
+         WORKDIR {}\n\
          USER 1000:1000\n\
-         ENTRYPOINT [\"python3\", \"-I\", \"-S\", \"-B\", \"/opt/belljar/supervisor.py\"]\n\
-         CMD []\n"
+         ENTRYPOINT {}\n\
+         CMD []\n",
+        layout::WORKSPACE,
+        serde_json::json!(supervisor),
     );
     text
 }
@@ -171,9 +182,9 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
 fn filters() -> [(String, Vec<u8>); 3] {
     let cell = |supervision| cell_filter(CellFilter { supervision, memory: MemoryAccounting::PerCell });
     [
-        ("belljar/filter".to_owned(), zygote_filter()),
-        ("belljar/filter-watched".to_owned(), cell(Supervision::Watched)),
-        ("belljar/filter-unwatched".to_owned(), cell(Supervision::Unwatched)),
+        (context("filter"), zygote_filter()),
+        (context("filter-watched"), cell(Supervision::Watched)),
+        (context("filter-unwatched"), cell(Supervision::Unwatched)),
     ]
 }
 

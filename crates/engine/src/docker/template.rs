@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use belljar_core::CellId;
 use belljar_core::wire::PROTOCOL;
+use belljar_core::{CellId, layout};
 use belljar_jail::bounds;
 
 use super::DockerError;
@@ -86,7 +86,7 @@ impl DockerTemplate {
         let mut env = guest::environment(&self.blueprint);
         if authority.is_some() {
             for variable in guest::TRUST_VARIABLES {
-                env.entry(variable.to_owned()).or_insert_with(|| guest::BUNDLE.to_owned());
+                env.entry(variable.to_owned()).or_insert_with(|| layout::AUTHORITIES.to_owned());
             }
         }
         let env: Vec<String> = env.into_iter().map(|(name, value)| format!("{name}={value}")).collect();

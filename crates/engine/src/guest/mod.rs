@@ -1,19 +1,25 @@
-//! The guest's side: Python programs that every engine shares, carried inside this crate, and what they find around them.
+//! The guest's side: programs that run in cells, carried inside this crate, and what they find there.
 //!
-//! * `harness.py` runs scripts and tells the host what happens; on the native engine it is the zygote too.
-//! * `container/supervisor.py` is PID 1 of a container that is used again, and forks a harness for each use.
+//! * [`descriptor`] says what a language is. [`PYTHON`] is the only one.
+//! * `harness.py` and the package `python/` run scripts and tell the host what happens. On the native
+//!   engine they are the zygote too.
+//! * `container/supervisor.py` is PID 1 of a container that is used again. It forks the harness for
+//!   each use.
+
+pub mod descriptor;
+mod python;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
-use belljar_core::layout::{LAYER, WORKSPACE};
 use belljar_core::wire::OUTCOME_GRACE;
-use belljar_core::{NetworkPolicy, json};
+use belljar_core::{NetworkPolicy, json, layout};
 
 use crate::engine::Blueprint;
 
-/// The harness's source.
-pub const HARNESS: &str = include_str!("harness.py");
+pub use descriptor::{Guest, GuestFile, Provision, Spawn};
+pub use python::PYTHON;
+
 /// PID 1 of containers: `supervisor.py` and what it is made of, by file name.
 pub const SUPERVISOR: [(&str, &str); 8] = [
     ("supervisor.py", include_str!("container/supervisor.py")),
@@ -23,7 +29,7 @@ pub const SUPERVISOR: [(&str, &str); 8] = [
     ("guest.py", include_str!("container/guest.py")),
     ("renewal.py", include_str!("container/renewal.py")),
     ("questions.py", include_str!("container/questions.py")),
-    ("way_out.py", include_str!("container/way_out.py")),
+    ("egress.py", include_str!("container/egress.py")),
 ];
 
 /// Makes an image ready to be a container of ours, while it is built.
@@ -31,14 +37,12 @@ pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
-/// Certificates that programs in a guest believe, where it is not enough to believe the usual ones.
-pub(crate) const BUNDLE: &str = "/run/belljar/authorities.pem";
-/// The variables by which programs are told of that bundle.
+/// The variables by which programs are told which certificates to trust.
 pub(crate) const TRUST_VARIABLES: [&str; 5] =
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"];
 
-/// What the harness is told once, when it makes ready what all cells share.
-pub(crate) fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
+/// What programs in a guest are told once, before they load what all cells share.
+pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
@@ -48,10 +52,19 @@ pub(crate) fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
             "longest_integer": json::LONGEST_INTEGER,
             "seconds_after_result": OUTCOME_GRACE.as_secs_f64(),
         },
+        "layout": {
+            "workspace": layout::WORKSPACE,
+            "tools": layout::TOOLS,
+            "layer": layout::LAYER,
+            "scratch": layout::SCRATCH,
+            "belljar": layout::BELLJAR,
+            "authorities": layout::AUTHORITIES,
+            "channel": layout::CHANNEL,
+        },
     })
 }
 
-/// The authorities this machine believes, as text.
+/// The certificates that this machine trusts, as text.
 pub(crate) fn host_bundle() -> Option<String> {
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
         .iter()
@@ -61,22 +74,22 @@ pub(crate) fn host_bundle() -> Option<String> {
 /// The variables every script sees; those of the config win.
 pub(crate) fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
     let threads = blueprint.config.resource_limits.cpu_quota.ceil().max(1.0).to_string();
+    let path = format!("{}/bin:{}/bin:/usr/local/bin:/usr/bin:/bin", layout::LAYER, layout::PYTHON);
     let mut env: BTreeMap<String, String> = [
-        ("PATH", "/opt/pydeps/bin:/opt/python/bin:/usr/local/bin:/usr/bin:/bin"),
-        ("HOME", WORKSPACE),
+        ("PATH", path.as_str()),
+        ("HOME", layout::WORKSPACE),
         ("TMPDIR", "/tmp"),
         ("USER", "sandbox"),
         ("LOGNAME", "sandbox"),
         ("LANG", "C.UTF-8"),
-        ("PYTHONPATH", LAYER),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        // Numeric libraries size their thread pools by the machine's cores otherwise, not by the cell's share of them.
+        // Numeric libraries would size their thread pools by the machine's cores, not by the cell's share.
         ("OMP_NUM_THREADS", &threads),
         ("OPENBLAS_NUM_THREADS", &threads),
         ("MKL_NUM_THREADS", &threads),
         ("NUMEXPR_NUM_THREADS", &threads),
     ]
     .into_iter()
+    .chain(PYTHON.variables.iter().copied())
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
     env.extend(proxy_variables(&blueprint.config.network_policy));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use belljar_core::config::ResourceLimits;
 use belljar_core::wire::PROTOCOL;
+use belljar_core::layout;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
 use belljar_jail::probe::{self, has_ids_for_guests, survey};
 use belljar_jail::{
@@ -19,17 +20,18 @@ use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Reaper;
 use super::resources::Resources;
-use super::root::{self, HARNESS_PATH};
+use super::root;
 use super::settings::Settled;
 use super::template::NativeTemplate;
 use super::way_out;
 use super::zygote::Zygote;
 use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
-use crate::builder::{Layer, LayerSpec, LayerStore};
+use crate::builder::Layer;
 use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
+use crate::guest::PYTHON;
+use crate::provision::ProvisionError;
 use crate::python::{self, Interpreter};
-
 use crate::{Capabilities, EngineError, Progress, Protection, State};
 
 const MIB: u64 = 1 << 20;
@@ -71,6 +73,9 @@ impl NativeEngine {
 
     fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
         CellLimits {
+            scratch: layout::SCRATCH.map(str::to_owned),
+            stand_ins: layout::PROC.into(),
+            channel: layout::CHANNEL,
             scratch_bytes: scratch_mb * MIB,
             temporary_bytes: scratch_mb * MIB,
             // Room for many small files without letting them take much unaccounted memory.
@@ -110,7 +115,7 @@ impl NativeEngine {
     ) -> Result<Arc<dyn Template>, EngineError> {
         check::check(blueprint, &self.capabilities, &self.resources.cgroups)?;
         let config = &blueprint.config;
-        let (interpreter, layer) = self.provision(blueprint, progress).await?;
+        let (interpreter, layer) = self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
         let egress = way_out::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
@@ -129,7 +134,7 @@ impl NativeEngine {
             identity: self.identity,
             hostname: root::HOST_NAME.into(),
             root: guest.entries,
-            command: vec![guest.python, "-I".into(), "-S".into(), "-B".into(), HARNESS_PATH.into()],
+            command: PYTHON.command(&guest.python, layout::BELLJAR, PYTHON.spawn),
             env: guest.env,
         };
         let library = sealed_file("belljar-cell", CELL_LIBRARY)
@@ -168,50 +173,18 @@ impl NativeEngine {
         }))
     }
 
-    /// The interpreter and the dependency layer; both may run other programs, so not on an async thread.
+    /// The interpreter and the packages. Cells of another user must be able to read the interpreter.
     async fn provision(
         &self,
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(Interpreter, Option<Layer>), EngineError> {
-        let config = &blueprint.config;
-        let (search, wanted) = (self.settings.search.clone(), config.python_version);
+    ) -> Result<(Interpreter, Option<Layer>), ProvisionError> {
         let guest_is_somebody_else = self.resources.ids.is_some();
-        let interpreter = blocking(move || {
-            let interpreter = python::find(wanted.as_ref(), &search).map_err(NativeError::Python)?;
-            if guest_is_somebody_else {
-                python::readable_by_others(&interpreter).map_err(NativeError::Python)?;
-            }
-            Ok::<_, EngineError>(interpreter)
-        })
-        .await?;
-        if config.dependencies.is_empty() {
-            return Ok((interpreter, None));
-        }
-        let spec = LayerSpec {
-            requirements: config.dependencies.clone(),
-            interpreter: interpreter.clone(),
-            allow_source_builds: config.allow_source_builds,
+        let suits = move |interpreter: &Interpreter| match guest_is_somebody_else {
+            true => python::readable_by_others(interpreter),
+            false => Ok(()),
         };
-        let installer_env = self.settings.installer_env.iter();
-        let store = LayerStore::new(self.settings.cache.join("layers"))
-            .with_env(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
-        let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
-        let install = blocking(move || {
-            let layer = store.ensure(&spec, &mut |step| drop(news.send(step)));
-            Ok(layer.map_err(NativeError::Layer)?)
-        });
-        tokio::pin!(install);
-        let layer = loop {
-            tokio::select! {
-                Some(step) = reported.recv() => progress(step),
-                layer = &mut install => break layer?,
-            }
-        };
-        while let Ok(step) = reported.try_recv() {
-            progress(step);
-        }
-        Ok((interpreter, Some(layer)))
+        self.settings.provisioner.provide(&blueprint.config, suits, progress).await
     }
 }
 
@@ -267,10 +240,4 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
-) -> Result<T, EngineError> {
-    on_a_thread("belljar-prepare", work).await.map_err(EngineError::io("start a background step"))?
 }

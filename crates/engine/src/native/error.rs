@@ -5,25 +5,16 @@ use belljar_jail::cgroup::CgroupError;
 use belljar_proxy::EgressError;
 
 use super::NAME;
-use crate::builder::LayerError;
-use crate::python::PythonError;
+use crate::provision::ProvisionError;
 use crate::{EngineError, Fault};
 
 /// A failure of the native engine. [`EngineError::downcast_ref`] finds it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeError {
-    /// There is no place to keep things.
-    #[error(
-        "no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set. Set one, or name a directory (Native::cache_dir)"
-    )]
-    NoCacheDirectory,
-    /// No interpreter fits.
+    /// There is no interpreter, or no packages.
     #[error(transparent)]
-    Python(#[from] PythonError),
-    /// The dependencies could not be installed.
-    #[error(transparent)]
-    Layer(#[from] LayerError),
+    Provision(#[from] ProvisionError),
     /// The jail did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -49,9 +40,7 @@ impl NativeError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::NoCacheDirectory => Fault::Caller,
-            Self::Python(error) => error.fault(),
-            Self::Layer(error) => error.fault(),
+            Self::Provision(error) => error.fault(),
             Self::Egress(error) if error.is_the_callers() => Fault::Caller,
             Self::Launch(_) | Self::Jail { .. } | Self::Cgroup(_) | Self::Egress(_) => Fault::Backend,
         }

@@ -12,13 +12,11 @@ use crate::EngineError;
 use crate::builder::Layer;
 use crate::engine::Blueprint;
 use crate::grants::{self, Grant};
-use crate::guest::{self, HARNESS};
+use crate::guest::{self, Guest, PYTHON};
 use crate::python::Interpreter;
 
 /// What every cell is called.
 pub(super) const HOST_NAME: &str = "belljar";
-/// The harness, inside.
-pub(super) const HARNESS_PATH: &str = "/run/belljar/harness.py";
 
 /// The guest's file system and how to start Python in it.
 pub(super) struct GuestRoot {
@@ -42,7 +40,7 @@ pub(super) fn lay_out(
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
-    entries.extend(belljar_jail::stand_ins(HOST_NAME));
+    entries.extend(belljar_jail::stand_ins(layout::PROC, HOST_NAME));
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings) = (Vec::new(), Vec::new());
@@ -78,8 +76,9 @@ pub(super) fn lay_out(
     for tool in &blueprint.tools {
         entries.push(file(&format!("{}/{}", layout::TOOLS, tool.file_name), &tool.source));
     }
-    entries.push(file(HARNESS_PATH, HARNESS));
-    entries.push(file("/run/belljar/template.json", &guest::template_settings(blueprint).to_string()));
+    let home = |path| Guest::place(layout::BELLJAR, path);
+    entries.extend(PYTHON.files.iter().map(|part| file(&home(part.path), part.text)));
+    entries.push(file(&home(layout::TEMPLATE_SETTINGS), &guest::template_settings(blueprint).to_string()));
     Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings, grants })
 }
 
@@ -171,7 +170,10 @@ fn identity_files() -> Vec<RootEntry> {
     vec![
         file(
             "/etc/passwd",
-            "root:x:0:0:root:/:/bin/false\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+            &format!(
+                "root:x:0:0:root:/:/bin/false\nsandbox:x:1000:1000:sandbox:{}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+                layout::WORKSPACE,
+            ),
         ),
         file("/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"),
         file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
@@ -186,10 +188,10 @@ impl GuestRoot {
     /// Has programs in the cells believe this authority besides those the host believes.
     pub(super) fn trust(&mut self, authority: &str) {
         let host = guest::host_bundle().unwrap_or_default();
-        self.entries.push(file(guest::BUNDLE, &format!("{host}\n{authority}")));
+        self.entries.push(file(layout::AUTHORITIES, &format!("{host}\n{authority}")));
         for variable in guest::TRUST_VARIABLES {
             if !self.env.iter().any(|(name, _)| name == variable) {
-                self.env.push((variable.to_owned(), guest::BUNDLE.to_owned()));
+                self.env.push((variable.to_owned(), layout::AUTHORITIES.to_owned()));
             }
         }
     }

@@ -3,17 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use belljar_core::Secret;
 use belljar_proxy::{Resolve, Roots};
 
 use super::{NativeEngine, NativeError};
 use crate::blocking::on_a_thread;
 use crate::engine::{BoxFuture, Engine};
-use crate::python::Search;
+use crate::provision::{ProvisionSettings, Provisioner};
 use crate::{EngineError, IntoEngine};
-
-/// Where layers and what is known about interpreters are kept, unless [`Native::cache_dir`] says otherwise.
-const CACHE_ENV: &str = "BELLJAR_CACHE";
 
 /// Cells made of Linux namespaces: the default, with no daemon and nothing to install.
 ///
@@ -26,19 +22,14 @@ const CACHE_ENV: &str = "BELLJAR_CACHE";
 /// ```
 #[derive(Clone, Default)]
 pub struct Native {
-    cache: Option<PathBuf>,
-    python: Option<PathBuf>,
-    /// Not shown: the address of an index often holds a password.
-    installer_env: Vec<(String, Secret)>,
+    provision: ProvisionSettings,
     resolver: Option<Arc<dyn Resolve>>,
     roots: Option<Roots>,
 }
 
 /// The same, with nothing left open.
 pub(super) struct Settled {
-    pub(super) cache: PathBuf,
-    pub(super) search: Search,
-    pub(super) installer_env: Vec<(String, Secret)>,
+    pub(super) provisioner: Provisioner,
     pub(super) resolver: Option<Arc<dyn Resolve>>,
     pub(super) roots: Option<Roots>,
 }
@@ -53,30 +44,21 @@ impl Native {
     /// `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
     #[must_use]
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
-        self.cache = Some(path.into());
+        self.provision.cache = Some(path.into());
         self
-    }
-
-    /// Where things are kept unless [`Native::cache_dir`] says otherwise; nowhere where there is no user.
-    pub fn default_cache_dir() -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        set(CACHE_ENV)
-            .or_else(|| Some(set("XDG_CACHE_HOME")?.join("belljar")))
-            .or_else(|| Some(set("HOME")?.join(".cache/belljar")))
     }
 
     /// Uses this interpreter and no other. By default `$BELLJAR_PYTHON`, else the best one found.
     #[must_use]
     pub fn python(mut self, path: impl Into<PathBuf>) -> Self {
-        self.python = Some(path.into());
+        self.provision.python = Some(path.into());
         self
     }
 
     /// Variables for the installer of dependencies besides this process's own: indexes, proxies, certificates.
     #[must_use]
     pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value)));
-        self.installer_env.extend(variables);
+        self.provision.add_installer_env(variables);
         self
     }
 
@@ -104,23 +86,15 @@ impl Native {
     }
 
     fn settle(self) -> Result<Settled, NativeError> {
-        let Self { cache, python, installer_env, resolver, roots } = self;
-        let cache = cache.or_else(Self::default_cache_dir).ok_or(NativeError::NoCacheDirectory)?;
-        let mut search = Search::from_env(Some(cache.clone()));
-        search.explicit = python.or(search.explicit);
-        Ok(Settled { cache, search, installer_env, resolver, roots })
+        let Self { provision, resolver, roots } = self;
+        Ok(Settled { provisioner: provision.settle()?, resolver, roots })
     }
 }
 
 impl std::fmt::Debug for Native {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { cache, python, installer_env, resolver: _, roots } = self;
-        f.debug_struct("Native")
-            .field("cache", cache)
-            .field("python", python)
-            .field("installer_env", installer_env)
-            .field("roots", roots)
-            .finish_non_exhaustive()
+        let Self { provision, resolver: _, roots } = self;
+        f.debug_struct("Native").field("provision", provision).field("roots", roots).finish_non_exhaustive()
     }
 }
 

@@ -106,7 +106,9 @@ async fn the_time_limit_can_be_neither_claimed_nor_hidden() {
     let claim = "raw(sealed('error', message='Script timed out after 600s', timed_out=True))";
     assert_eq!(attack(&sandbox, claim, Some(600)).await.verdict, Verdict::Exception);
     // The harness's own exception, raised by hand and through its alarm, makes no time pass.
-    for early in ["raise harness.ScriptTimeout", "os.kill(os.getpid(), signal.SIGALRM)\nwhile True: pass"] {
+    for early in
+        ["raise harness.alarm.ScriptTimeout", "os.kill(os.getpid(), signal.SIGALRM)\nwhile True: pass"]
+    {
         let result = attack(&sandbox, early, Some(600)).await;
         assert_eq!(result.verdict, Verdict::Exception, "{early}: {result:#?}");
     }

@@ -26,7 +26,7 @@ async fn frames_of_an_earlier_step_are_noise_in_a_later_one() {
     let mut session = sandbox.session().await.unwrap();
     let keep = format!(
         "{PRELUDE}\nstale = sealed('final_result', data='stale') + sealed('error', message='stale') + \
-         sealed('log', message='stale') + sealed('script_done')\nold = harness._execution"
+         sealed('log', message='stale') + sealed('script_done')\nold = harness.execution.running"
     );
     assert_eq!(step(&mut session, keep.as_str()).await.verdict, Verdict::Ok);
     let replay = "raw(stale)\nraw(stale.replace(b'\"known\"', b'\"step-2\"'))\nold.final_result('stale')\nold.log('stale')\nold.done()\n\
@@ -45,7 +45,7 @@ async fn a_thread_left_by_an_earlier_step_does_not_speak_in_a_later_one() {
     let sandbox = sandbox_with(&runtime, config()).await;
     let mut session = sandbox.session().await.unwrap();
     let linger = format!(
-        "{PRELUDE}\nstale = sealed('final_result', data='stale') + sealed('script_done')\nold = harness._execution\n\
+        "{PRELUDE}\nstale = sealed('final_result', data='stale') + sealed('script_done')\nold = harness.execution.running\n\
          go, gone = threading.Event(), threading.Event()\n\
          def linger():\n    go.wait()\n    for _ in range(100): raw(stale); old.intermediate('stale', 1)\n    gone.set()\n\
          threading.Thread(target=linger, daemon=True).start()"
@@ -124,7 +124,7 @@ async fn a_harness_replaced_in_one_session_is_whole_in_the_next() {
     let mut session = sandbox.session().await.unwrap();
     let replace = format!(
         "{PRELUDE}\ndef mine(self, channel, request):\n    raw(unsealed('final_result', data='mine', seal=request['seal']) + unsealed('script_done', seal=request['seal']))\n\
-         harness.Scripts.execute = mine"
+         harness.scripts.Scripts.execute = mine"
     );
     assert_eq!(step(&mut session, replace.as_str()).await.verdict, Verdict::Ok);
     // The guest speaks for its own session, as it may …
@@ -158,7 +158,7 @@ async fn a_step_cannot_make_the_host_believe_that_it_has_ended_and_be_alive_afte
     let mut session = sandbox.session().await.unwrap();
     // The harness's own alarm is taken away, and nothing tells the end: the host's clock is left.
     let stay = format!(
-        "{PRELUDE}\nharness.Alarm.hasten = lambda self, seconds: None\nsignal.setitimer(signal.ITIMER_REAL, 0)\n\
+        "{PRELUDE}\nharness.alarm.Alarm.hasten = lambda self, seconds: None\nsignal.setitimer(signal.ITIMER_REAL, 0)\n\
          emit_result(1)\nwhile True: time.sleep(1)"
     );
     let first = step(&mut session, stay.as_str()).await;

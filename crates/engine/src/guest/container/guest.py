@@ -20,13 +20,14 @@ _areas = [bytearray(ROOM) for _ in range(3)]
 class Guest:
     """The process that runs the scripts of one use, and what it says."""
 
-    def __init__(self, harness, modules, open_files, announce):
+    def __init__(self, harness, modules, layout, open_files, announce):
         self.channel, theirs = socket.socketpair()
         stdout, their_stdout = os.pipe()
         stderr, their_stderr = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            become_guest(harness, modules, open_files, announce, theirs.fileno(), their_stdout, their_stderr)
+            streams = (theirs.fileno(), their_stdout, their_stderr)
+            become_guest(harness, modules, layout, open_files, announce, streams)
         theirs.close()
         os.close(their_stdout)
         os.close(their_stderr)
@@ -92,26 +93,24 @@ class Guest:
             os.close(descriptor)
 
 
-#: One number for all guests of every engine, above those that programs count on.
-CHANNEL = 900
-
-
-def become_guest(harness, modules, open_files, announce, channel, stdout, stderr):
-    """What a fork does to be a guest: no way back to the host but its own three."""
+def become_guest(harness, modules, layout, open_files, announce, streams):
+    """What a fork does to be a guest: no way back to the host but its own three streams."""
+    channel, stdout, stderr = streams
+    number = layout["channel"]
     try:
         os.setsid()
         nothing = os.open("/dev/null", os.O_RDONLY)
         for old, new in ((nothing, 0), (stdout, 1), (stderr, 2)):
             os.dup2(old, new)
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        os.dup2(channel, CHANNEL, inheritable=False)
-        os.closerange(3, CHANNEL)
-        os.closerange(CHANNEL + 1, most)
+        os.dup2(channel, number, inheritable=False)
+        os.closerange(3, number)
+        os.closerange(number + 1, most)
         open_files = min(open_files, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGALRM, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+        for usual in (signal.SIGALRM, signal.SIGCHLD):
+            signal.signal(usual, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         rights.prctl(rights.PR_SET_DUMPABLE, 1)
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
@@ -122,7 +121,7 @@ def become_guest(harness, modules, open_files, announce, channel, stdout, stderr
         os._exit(70)
     # Whatever it raises goes up to the top: a guest whose harness fails ends as any Python program does.
     main, spare = modules
-    channel = harness.enter(CHANNEL)
+    channel = harness.enter(number, layout["workspace"])
     # Nobody waits for the rest, unless a request is here already.
     harness.warm_up(spare)
     if announce:

@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-USER = "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n"
-GROUP = "sandbox:x:1000:\n"
+HOME = os.path.dirname(os.path.abspath(__file__))
+GUEST_ID = 1000
 
 
 def give_up(reason):
@@ -14,28 +14,29 @@ def give_up(reason):
     sys.exit(1)
 
 
-def stage():
-    """A place that the installer, who is nobody special, may fill."""
-    os.makedirs("/opt/pydeps", exist_ok=True)
-    os.chown("/opt/pydeps", 1000, 1000)
+def stage(layer):
+    """Makes a place that the installer may fill, who is nobody special."""
+    os.makedirs(layer, exist_ok=True)
+    os.chown(layer, GUEST_ID, GUEST_ID)
 
 
 def image():
-    check_python()
-    for path, line, number in (("/etc/passwd", USER, "1000"), ("/etc/group", GROUP, "1000")):
-        add_identity(path, line, number)
+    with open(f"{HOME}/template.json", encoding="utf-8") as file:
+        settings = json.load(file)
+    layout = settings["layout"]
+    check_python(settings["python"])
+    add_identity("/etc/passwd", f"sandbox:x:{GUEST_ID}:{GUEST_ID}:sandbox:{layout['workspace']}:/bin/sh\n")
+    add_identity("/etc/group", f"sandbox:x:{GUEST_ID}:\n")
     # A memory file system mounted over a directory takes on its mode.
-    for place, mode in (("/workspace", 0o1777), ("/run/belljar", 0o1777), ("/tools", 0o755), ("/opt/pydeps", 0o755)):
-        os.makedirs(place, exist_ok=True)
-        os.chmod(place, mode)
+    for place, mode in (("workspace", 0o1777), ("belljar", 0o1777), ("tools", 0o755), ("layer", 0o755)):
+        os.makedirs(layout[place], exist_ok=True)
+        os.chmod(layout[place], mode)
     # Compiled here, because nobody can write there later.
-    for place in ("/opt/belljar", "/tools", "/opt/pydeps"):
+    for place in (HOME, layout["tools"], layout["layer"]):
         compileall.compile_dir(place, quiet=2)
 
 
-def check_python():
-    with open("/opt/belljar/template.json", encoding="utf-8") as file:
-        wanted = json.load(file)["python"]
+def check_python(wanted):
     found = "%d.%d.%d" % sys.version_info[:3]
     if sys.version_info < (3, 9):
         give_up(f"the base image has Python {found}; 3.9 or later is needed")
@@ -47,14 +48,15 @@ def check_python():
         give_up("the base image's Python has no ctypes, without which its containers cannot be secured")
 
 
-def add_identity(path, line, number):
+def add_identity(path, line):
     lines = []
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             lines = file.readlines()
-    kept = [entry for entry in lines if entry.split(":")[0] != "sandbox" and entry.split(":")[2:3] != [number]]
+    number = [str(GUEST_ID)]
+    kept = [entry for entry in lines if entry.split(":")[0] != "sandbox" and entry.split(":")[2:3] != number]
     with open(path, "w", encoding="utf-8") as file:
         file.writelines([*kept, line])
 
 
-{"stage": stage, "image": image}[sys.argv[1]]()
+{"stage": stage, "image": image}[sys.argv[1]](*sys.argv[2:])

@@ -9,7 +9,6 @@ import signal
 import time
 
 import belljar_guest as guest
-import belljar_meter as meter
 import belljar_rights as rights
 
 WITHIN = 10.0
@@ -112,8 +111,11 @@ def surroundings(granted):
     }
 
 
-def places(granted):
-    """Every place in memory that a guest can write to: ours, and what the container's runtime adds of its own accord. Not what was granted."""
+def places(granted, scratch):
+    """Every place in memory that a guest can write to: ours, and what the container's runtime adds.
+
+    Not what was granted.
+    """
     found = []
     with open("/proc/self/mounts", encoding="utf-8") as file:
         for line in file:
@@ -124,7 +126,7 @@ def places(granted):
             # Not a directory: a file that is masked by the null device.
             if in_memory and not theirs and os.path.isdir(path) and os.access(path, os.W_OK):
                 found.append(path)
-    missing = [place for place in meter.PLACES if place not in found]
+    missing = [place for place in scratch if place not in found]
     if missing:
         raise RuntimeError(f"{', '.join(missing)} must be a place in memory that can be written to")
     return found

@@ -12,7 +12,7 @@ stdout, so a guest cannot speak for it; a guest has its user id, though, and sha
 * it does not believe that a place is empty, it looks; and it tells the host when it cannot be sure.
 
     rights.py    what is given up            host.py     the container's stdin and stdout     meter.py    what the kernel counts
-    guest.py     the process of one use      renewal.py  undoing what it did                  way_out.py  the listener for the proxy
+    guest.py     the process of one use      renewal.py  undoing what it did                  egress.py   the listener for the proxy
     questions.py what it is asked about before it is made
 
 Standard library only; CPython 3.9 and later.
@@ -26,7 +26,7 @@ import signal
 import sys
 import time
 
-HOME = "/opt/belljar"
+HOME = os.path.dirname(os.path.abspath(__file__))
 
 
 def _load(name):
@@ -38,10 +38,19 @@ def _load(name):
     return module
 
 
+def _load_harness():
+    """The package that runs scripts. It imports its own parts, so the path leads here meanwhile."""
+    sys.path.append(HOME)
+    import belljar_harness
+
+    sys.path.remove(HOME)
+    return belljar_harness
+
+
 # In this order: each uses those before it.
 rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
-renewal, way_out, questions = _load("renewal"), _load("way_out"), _load("questions")
+renewal, egress, questions = _load("renewal"), _load("egress"), _load("questions")
 Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
 
 #: How closely processor time is told while something runs.
@@ -53,11 +62,12 @@ OWN = os.getpid()
 class Supervisor:
     """Serves the host with one guest after the other."""
 
-    def __init__(self, host, harness, modules, settings, asked):
-        self._host, self._harness, self._modules, self._settings = host, harness, modules, settings
+    def __init__(self, host, harness, modules, settings, layout, asked):
+        self._host, self._harness, self._modules = host, harness, modules
+        self._settings, self._layout = settings, layout
         self._questions, self._sockets_at_rest = asked, None
         self._authority = settings["authority"]
-        self._places = renewal.places(settings["granted"])
+        self._places = renewal.places(settings["granted"], layout["scratch"])
         self._kernel = renewal.Kernel()
         self._meter = meter.Meter()
         self._owed = 0
@@ -71,7 +81,7 @@ class Supervisor:
         self._guest = None
 
     def fork_guest(self, announce=False):
-        return Guest(self._harness, self._modules, self._settings["open_files"], announce)
+        return Guest(self._harness, self._modules, self._layout, self._settings["open_files"], announce)
 
     def await_guest(self, guest):
         """Takes the first guest once it says that it is ready: those that follow are made the same way."""
@@ -147,7 +157,7 @@ class Supervisor:
             return
         fields = {"usage": self._meter.usage()}
         if guest.said(b'"type":"error"'):
-            fields["scratch_is_full"] = meter.is_full()
+            fields["scratch_is_full"] = meter.is_full(self._layout["scratch"])
         guest.hand_over(self._host, **fields)
 
     def _tell_usage(self):
@@ -192,11 +202,11 @@ class Supervisor:
                 try:
                     if message["authority"]:
                         self._authority = message["authority"]
-                        way_out.trust(self._authority)
+                        egress.trust(self._authority, self._layout["authorities"])
                     # The listener is a socket as well, about which the kernel asks this very process.
                     self._tell_of_sockets()
                     self._questions.answer_elsewhere()
-                    way_out.open_way_out(message)
+                    egress.open_listener(message)
                 except OSError as error:
                     os.write(2, f"no way out: {error}\n".encode())
         host.wipe_what_was_read()
@@ -225,7 +235,8 @@ class Supervisor:
             reap(None)
         guest.close()
         self._guest, self._busy = None, False
-        self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=meter.is_full())
+        is_full = meter.is_full(self._layout["scratch"])
+        self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=is_full)
 
     def _wait_for_a_death(self):
         """Returns when a child has died, or soon in any case: not everybody who dies is a child of ours yet."""
@@ -248,7 +259,7 @@ class Supervisor:
             guest = self.fork_guest()
             renewal.make_as_new(self._places, guest, self._wait_for_a_death)
             if self._authority:
-                way_out.trust(self._authority)
+                egress.trust(self._authority, self._layout["authorities"])
             self._kernel.forget_objects()
             if questions.sockets_in_use() != self._sockets_at_rest:
                 raise RuntimeError("sockets of the last guest are still on their way in one another's queues")
@@ -285,19 +296,20 @@ def main():
     try:
         if os.getpid() != 1:
             raise RuntimeError(f"the supervisor must be PID 1 of its container, not {os.getpid()}")
-        if settings["authority"]:
-            way_out.trust(settings["authority"])
-        if settings["way_out"]:
-            way_out.open_way_out(settings["way_out"])
-        rights.refuse_calls(HOME)
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
             template_settings = json.load(file)
-        harness = _load("harness")
+        layout = template_settings["layout"]
+        if settings["authority"]:
+            egress.trust(settings["authority"], layout["authorities"])
+        if settings["way_out"]:
+            egress.open_listener(settings["way_out"])
+        rights.refuse_calls(HOME)
+        harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
         # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
         asked = questions.Questions(rights.refuse_more_calls(HOME), settings["most_sockets"], settings["most_locks"])
-        supervisor = Supervisor(host, harness, (module, spare), settings, asked)
+        supervisor = Supervisor(host, harness, (module, spare), settings, layout, asked)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
         if os.getpid() != OWN:

@@ -19,12 +19,11 @@ use super::plan::CellPlan;
 /// The number of the private channel in a cell. The guest's status socket has the next number,
 /// until nothing can fail any more. Both are high, because programs expect low numbers to be free,
 /// but within the limit on descriptors.
-pub(crate) fn channel_number() -> RawFd {
-    const USUAL: RawFd = 900;
+pub(crate) fn channel_number(usual: u32) -> RawFd {
     /// How many numbers, from the channel's own, are needed while descriptors are arranged.
     const BEHIND: u64 = 4;
     let most = kernel::soft_limit(kernel::RLIMIT_NOFILE).saturating_sub(BEHIND);
-    RawFd::try_from(most).map_or(USUAL, |most| most.min(USUAL))
+    RawFd::try_from(most.min(u64::from(usual))).unwrap_or(RawFd::MAX)
 }
 
 /// The exit code of a process that could not be set up. The reason is on its status socket.

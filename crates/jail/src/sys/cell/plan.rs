@@ -9,6 +9,8 @@
 pub struct CellPlan {
     /// The user and group id inside a cell.
     pub guest_id: u32,
+    /// The descriptor of a cell's channel, as far as the limit on descriptors allows.
+    pub channel: u32,
     /// File systems to mount, in order.
     pub mounts: Vec<PlannedMount>,
     /// Limits to set, in order.
@@ -59,6 +61,7 @@ impl CellPlan {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         number(&mut out, u64::from(self.guest_id));
+        number(&mut out, u64::from(self.channel));
         number(&mut out, u64::from(self.landlock));
         number(&mut out, self.extra_data);
         number(&mut out, self.extra_addresses);
@@ -90,6 +93,7 @@ impl CellPlan {
         let mut reader = Reader(encoded);
         let plan = Self {
             guest_id: reader.number()? as u32,
+            channel: reader.number()? as u32,
             landlock: reader.number()? as u32,
             extra_data: reader.number()?,
             extra_addresses: reader.number()?,
@@ -160,6 +164,7 @@ mod tests {
         #[test]
         fn a_plan_survives_the_trip(
             guest_id in 0u32..70_000,
+            channel in 0u32..70_000,
             landlock in 0u32..9,
             extras in any::<[u64; 3]>(),
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
@@ -170,6 +175,7 @@ mod tests {
             let ([extra_data, extra_addresses, socket_buffer], [zygote_filter, cell_filter, unwatched_filter]) = (extras, filters);
             let plan = CellPlan {
                 guest_id,
+                channel,
                 landlock,
                 extra_data,
                 extra_addresses,

@@ -42,7 +42,7 @@ pub(crate) struct NewCell {
 /// Makes cells until the host hangs up, then ends the process. Returns in each cell.
 pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<NewCell> {
     let mut networks = NetworkNamespaces::new(plan.socket_buffer);
-    let channel_number = channel_number();
+    let channel_number = channel_number(plan.channel);
     loop {
         let mut request = [0; CellOrder::BYTES];
         let mut descriptors = [-1; MOST_DESCRIPTORS];

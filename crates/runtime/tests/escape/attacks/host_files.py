@@ -242,9 +242,10 @@ emit_result([attempt(fcntl.ioctl, place, FIFREEZE, 0), attempt(fcntl.ioctl, plac
 # The program that speaks for every cell of this template. Who owns it is told that it is read-only.
 # expect: ["EROFS"]
 # expect: ["EACCES"]
-home = os.path.dirname(sys.modules["belljar_harness"].__file__)
-files = [entry.path for entry in os.scandir(home) if entry.is_file()]
-assert {f"{home}/harness.py", f"{home}/template.json"} <= set(files)
+package = os.path.dirname(sys.modules["belljar_harness"].__file__)
+home = os.path.dirname(package)
+files = [entry.path for place in (home, package) for entry in os.scandir(place) if entry.is_file()]
+assert {f"{home}/harness.py", f"{home}/template.json", f"{package}/cell.py"} <= set(files)
 emit_result(sorted({attempt(os.open, file, os.O_WRONLY) for file in files}))
 
 # attack: core_dump

@@ -12,7 +12,7 @@ while True: time.sleep(1)
 # attack: an_early_exit_in_an_exit_handler
 # expect: exited 0
 atexit.register(os._exit, 0)
-harness.os = None  # The harness fails, and Python ends as it does for any program that fails.
+harness.scripts.os = None  # The harness fails, and Python ends as it does for any program that fails.
 
 # attack: an_early_exit_in_a_destructor
 # expect: exited 0

@@ -1,18 +1,15 @@
-"""How guests reach the hosts their config allows: through a listener on this container's loopback that the proxy serves."""
+"""How guests reach the hosts their config allows: a listener on this container's loopback, served by the proxy."""
 
 import contextlib
 import os
 import resource
 import socket
 
-#: Where an authority is kept that programs are to believe, if there is one. Guests can write here too: they have our user id.
-TRUST = "/run/belljar"
 
-
-def open_way_out(settings):
+def open_listener(settings):
     """Makes a listener on this container's loopback and gives it to the proxy, which alone has it from then on.
 
-    So with the proxy the listener goes, and who connects to it is refused instead of waiting for nobody.
+    So the listener goes with the proxy. Whoever connects then is refused and does not wait for nobody.
     """
     with socket.create_server(("127.0.0.1", settings["port"]), backlog=128) as listener:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
@@ -27,7 +24,7 @@ def open_way_out(settings):
 
 @contextlib.contextmanager
 def _more_on_its_way():
-    """However many descriptors guests with our user id have on their way, ours may be among them: the sender's limit counts."""
+    """Lets our descriptor pass, however many guests with our user id have on their way: the sender's limit counts."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
@@ -36,8 +33,11 @@ def _more_on_its_way():
         resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 
 
-def trust(authority):
-    """A certificate bundle with one authority more, where the variables of this container point."""
+def trust(authority, bundle_file):
+    """Writes the image's certificates and one authority more to where the variables of this container point.
+
+    Guests can write there too: they have our user id.
+    """
     of_the_image = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
     bundle = ""
     for path in of_the_image:
@@ -45,5 +45,5 @@ def trust(authority):
             with open(path, encoding="utf-8") as file:
                 bundle = file.read()
             break
-    with open(f"{TRUST}/authorities.pem", "w", encoding="utf-8") as file:
+    with open(bundle_file, "w", encoding="utf-8") as file:
         file.write(f"{bundle}\n{authority}")

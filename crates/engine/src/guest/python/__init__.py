@@ -1,0 +1,72 @@
+"""The program inside every cell: it runs a script and tells the host what happens.
+
+Life of a cell on the native engine:
+
+    zygote: load tools and preloads, freeze ─► for each request of the host: clone a cell
+    cell:   touch the pages a run needs ─► "ready"
+            ─► "execute" ─► log* intermediate* (final_result | error)? ─► "script_done"
+
+The zygote never runs a script. A cell runs one script, or the steps of one session. The host
+destroys it afterwards. Host and cell speak JSON, one object a line, on a private channel. What
+the script prints goes to descriptors 1 and 2. They are pipes to the host and carry no meaning.
+Every frame carries the seal that the host sent with the request. The host ignores other frames.
+
+Nothing here protects the host. The script shares this interpreter and may do to it what it likes.
+The process was confined before this code sees a request.
+
+A cell copies every page of the zygote that it writes to, and CPython writes to every object it
+looks at. So the cost of a run is the number of objects it touches, not the time it computes.
+Hence the C functions below `json` and `signal` instead of the Python ones around them, and
+objects made ahead of need.
+
+    cell        zygote and cell: from the first line to the last request
+    template    what all cells share, made once        tools, preload   what is loaded for it
+    forks       hooks and random numbers after a clone
+    library     the standard library, loaded first
+    scripts     runs scripts                           namespace        what a script finds
+    execution   one script on its way: its frames      alarm            its time limit
+    channel     lines to and from the host             output           stdout and stderr, counted
+    values      Python values as JSON                  traces           errors as text
+    strays      threads and processes that outlive a step
+
+The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
+Standard library only; CPython 3.9 and later.
+"""
+
+# isort: off
+# First: it keeps back the fork hooks of every module that is imported after it.
+from . import forks
+
+# Second: nothing of the standard library is loaded between our own modules.
+from . import library
+
+# isort: on
+from . import alarm, cell, channel, execution, namespace, output, scripts, strays, template, traces, values
+from .cell import READY, enter, serve, single, zygote
+from .forks import prepare_for_clone
+from .template import prepare, report, warm_up
+
+__all__ = [
+    "READY",
+    "alarm",
+    "cell",
+    "channel",
+    "enter",
+    "execution",
+    "forks",
+    "library",
+    "namespace",
+    "output",
+    "prepare",
+    "prepare_for_clone",
+    "report",
+    "scripts",
+    "serve",
+    "single",
+    "strays",
+    "template",
+    "traces",
+    "values",
+    "warm_up",
+    "zygote",
+]

@@ -1,0 +1,96 @@
+"""The zygote and its cells, from the first line to the last request."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import socket
+
+from . import forks
+from .channel import Channel
+from .scripts import Scripts
+from .template import PROTOCOL, prepare, report, warm_up
+
+# The host puts it beside this package.
+SETTINGS_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "template.json")
+# What the host hands to a zygote, by descriptor: its control socket, the library that makes cells,
+# the plan they are made by, and the program of their PID 1.
+CONTROL, LIBRARY, PLAN, INIT = 0, 3, 4, 5
+
+READY = b'{"type":"ready","protocol":%d}' % PROTOCOL
+
+
+def zygote():
+    """Prepares once, then clones a cell for every request of the host."""
+    control = socket.socket(fileno=CONTROL)
+    cells = _load_cell_library(LIBRARY)
+    cells.configure(_read_all(PLAN), INIT)
+    settings = _settings()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    template, main, spare = prepare(settings)
+    workspace = settings["layout"]["workspace"]
+    control.send(json.dumps({"type": "zygote_ready", **report(template)}).encode())
+    control.detach()
+    forks.prepare_for_clone()
+    # Returns in cells only.
+    channel, hurry = cells.serve(CONTROL)
+    cell(enter(channel, workspace), main, None if hurry else spare)
+
+
+def single(descriptor):
+    """One cell without a zygote: prepares, and serves the host on a descriptor that is open already."""
+    settings = _settings()
+    template, main, spare = prepare(settings)
+    forks.prepare_for_clone()
+    channel = enter(descriptor, settings["layout"]["workspace"])
+    warm_up(spare)
+    channel.send(json.dumps({"type": "ready", **report(template)}).encode())
+    serve(channel, main)
+
+
+def cell(channel, main, spare):
+    """Serves the host until it hangs up. By now the process is confined."""
+    if spare is not None:
+        warm_up(spare)
+    channel.send(READY)
+    serve(channel, main)
+
+
+def enter(descriptor, workspace):
+    """What a process does first that is to run a script."""
+    forks.repair_after_clone()
+    os.chdir(workspace)
+    return Channel(descriptor)
+
+
+def serve(channel, main):
+    """Does what the host asks for until it hangs up."""
+    scripts = Scripts(main)
+    while True:
+        request = channel.receive()
+        if request is None:
+            os._exit(0)
+        if request.get("type") == "execute":
+            scripts.execute(channel, request)
+
+
+def _settings():
+    with open(SETTINGS_FILE, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _load_cell_library(descriptor):
+    path = f"/proc/self/fd/{descriptor}"
+    loader = importlib.machinery.ExtensionFileLoader("belljar_cell", path)
+    spec = importlib.util.spec_from_file_location("belljar_cell", path, loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    os.close(descriptor)
+    return module
+
+
+def _read_all(descriptor):
+    with os.fdopen(descriptor, "rb") as file:
+        file.seek(0)
+        return file.read()

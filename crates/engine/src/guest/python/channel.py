@@ -1,0 +1,35 @@
+"""Lines to and from the host over one descriptor."""
+
+import json
+import os
+import threading
+
+_decode = json.JSONDecoder().scan_once
+
+
+class Channel:
+    """The private channel: one frame a line, one request a line."""
+
+    def __init__(self, descriptor, received=b""):
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._buffer = received
+
+    def send(self, frame):
+        # The newline in front ends whatever half a line somebody may have left on the channel.
+        data = b"\n%s\n" % frame
+        with self._lock:
+            written = os.write(self._descriptor, data)
+            while written < len(data):
+                written += os.write(self._descriptor, memoryview(data)[written:])
+
+    def receive(self):
+        """The next request, or None when the host is gone."""
+        chunks = [self._buffer]
+        while b"\n" not in chunks[-1]:
+            chunk = os.read(self._descriptor, 1 << 16)
+            if not chunk:
+                return None
+            chunks.append(chunk)
+        line, _, self._buffer = b"".join(chunks).partition(b"\n")
+        return _decode(line.decode("utf-8"), 0)[0]

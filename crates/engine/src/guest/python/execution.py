@@ -1,0 +1,91 @@
+"""One script on its way: the frames it sends, and under which seal."""
+
+import os
+import threading
+
+from . import strays
+from .output import flush, stderr_count, stdout_count
+from .values import rules, shorten, text, to_json
+
+MAX_MESSAGE = 64 * 1024
+MAX_TRACEBACK = 256 * 1024
+
+# The execution that `emit_…` speaks for.
+running = None
+
+
+class Execution:
+    """Sends what the script emits. The fields are encoded here, so that each frame is one write."""
+
+    # Of a step of a session: rings soon after its result.
+    alarm = None
+
+    def __init__(self, channel, request):
+        self._channel = channel
+        self.owner = os.getpid()
+        self._stamp = b'"execution_id":%s,"seal":%s' % (text(request["execution_id"]), text(request["seal"]))
+        self._most = request["max_output_bytes"]
+        self._stdout_before, self._stderr_before = stdout_count.written, stderr_count.written
+        self._lock = threading.Lock()
+        self.has_result = False
+
+    def _send(self, kind, fields=b""):
+        if os.getpid() != self.owner:
+            raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
+        # What was printed before this frame must reach the host before it.
+        flush()
+        stdout = stdout_count.written - self._stdout_before
+        stderr = stderr_count.written - self._stderr_before
+        self._channel.send(
+            b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
+        )
+
+    def final_result(self, data):
+        payload = to_json(data, "emit_result: data", self._most)
+        with self._lock:
+            first, self.has_result = not self.has_result, True
+        if first:
+            self._send(b"final_result", b',"data":' + payload)
+            if self.alarm is not None:
+                self.alarm.hasten(rules.seconds_after_result)
+        else:
+            self.log("emit_result was called again; the first result stands", "warning")
+
+    def intermediate(self, label, data):
+        payload = to_json(data, "emit_intermediate: data", self._most)
+        self._send(b"intermediate", b',"label":%s,"data":%s' % (text(str(label)), payload))
+
+    def log(self, message, level="info"):
+        self._send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
+
+    def error(self, message, trace=None, timed_out=False):
+        trace = b"null" if trace is None else text(shorten(trace, MAX_TRACEBACK))
+        fields = b',"message":%s,"traceback":%s' % (text(shorten(message, MAX_MESSAGE)), trace)
+        self._send(b"error", fields + (b',"timed_out":true' if timed_out else b""))
+
+    def done(self):
+        self._send(b"script_done")
+
+
+def emit_result(data):
+    """Ends the task: `data` is its result. The first call of a run counts."""
+    _current().final_result(data)
+
+
+def emit_intermediate(label, data):
+    """Streams a partial result to whoever waits for the final one."""
+    _current().intermediate(label, data)
+
+
+def emit_log(message, level="info"):
+    """Says something about the run without being part of its result."""
+    _current().log(message, level)
+
+
+def _current():
+    execution = running
+    if execution is None:
+        raise RuntimeError("no script is running, so there is nobody to emit to")
+    if strays.exist:
+        strays.note_speaker()
+    return execution

@@ -1,0 +1,39 @@
+"""stdout and stderr of the script. Both count their bytes, so that frames and prints can be ordered."""
+
+import io
+
+from . import strays
+
+
+class Counted(io.FileIO):
+    """A descriptor that knows how much was written to it.
+
+    Each frame says how much was printed before it. By that the host can order the two.
+    """
+
+    written = 0
+
+    def write(self, data):
+        count = super().write(data)
+        self.written += count or 0
+        if strays.exist:
+            strays.note_speaker()
+        return count
+
+
+def _printer(descriptor):
+    raw = Counted(descriptor, "wb", closefd=False)
+    buffered = io.BufferedWriter(raw)
+    return raw, io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+stdout_count, stdout = _printer(1)
+stderr_count, stderr = _printer(2)
+
+
+def flush():
+    for stream in (stdout, stderr):
+        try:
+            stream.flush()
+        except (ValueError, OSError):
+            pass  # The script closed it.

@@ -1,0 +1,135 @@
+"""Runs scripts: each with fresh globals, or the steps of a session with those of the step before."""
+
+import _thread
+import ast
+import linecache
+import os
+import sys
+import threading
+import traceback
+
+from . import execution as executions
+from .alarm import Alarm, ScriptTimeout
+from .execution import Execution
+from .namespace import new_main
+from .output import flush, stderr
+from .strays import strays
+from .traces import trace, with_line
+
+SCRIPT_NAME = "<agent_script>"
+
+
+class Scripts:
+    """Does what requests ask for, one after the other."""
+
+    def __init__(self, module=None):
+        self._session = None
+        self._steps = 0
+        # Made ahead of the first run, which is the only one most cells see.
+        self._prepared = module
+
+    def execute(self, channel, request):
+        executions.running = execution = Execution(channel, request)
+        owner = os.getpid()
+        try:
+            if request.get("secrets"):
+                os.environ.update(request["secrets"])
+            missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
+            if missing:
+                execution.error(f"Missing required environment variables: {missing}")
+            else:
+                self._run(execution, request)
+        finally:
+            if os.getpid() != owner:
+                # A child that the script forked has come to the script's end. It is not the harness.
+                flush()
+                os._exit(0)
+            if execution.alarm is not None:
+                strays.end_step(execution)
+            # From here on nobody speaks for this execution, whatever of it runs on. This comes
+            # before its end is told: whoever hears of the end may go on at once.
+            executions.running = None
+            execution.done()
+
+    def _run(self, execution, request):
+        owner, interactive = os.getpid(), request.get("mode") == "interactive"
+        script, timeout = request["script"], request["timeout"]
+        name = self._name_of_next(interactive)
+        # mtime None keeps linecache from looking for a file of that name.
+        linecache.cache[name] = (len(script), None, script.splitlines(True), name)
+        module = self._module(interactive)
+        alarm = Alarm(timeout)
+        if interactive:
+            # In a session others wait for the end of this step. A script by itself is killed.
+            execution.alarm = alarm
+            strays.begin_step(execution)
+        try:
+            try:
+                with alarm:
+                    run_code(script, name, module.__dict__, echo=interactive)
+                    if not interactive and _thread._count():
+                        _join_threads()
+            except BaseException as error:
+                if os.getpid() != owner:
+                    _die_as_a_child(error)
+                raise
+        except ScriptTimeout as error:
+            if execution.has_result:
+                execution.log("the script went on after emit_result and was interrupted", "warning")
+            else:
+                execution.error(f"Script timed out after {timeout:g}s", trace(error), timed_out=True)
+        except SystemExit as error:
+            if not execution.has_result:
+                code = "" if error.code is None else repr(error.code)
+                execution.error(f"Script called sys.exit({code})", trace(error))
+        except BaseException as error:
+            message = "".join(traceback.format_exception_only(type(error), error)).strip()
+            summary = message.splitlines()[-1] if isinstance(error, SyntaxError) else message
+            if execution.has_result:
+                execution.log(f"the script raised after emit_result: {summary}", "warning")
+            else:
+                execution.error(with_line(summary, error), trace(error))
+
+    def _name_of_next(self, interactive):
+        self._steps += 1
+        return SCRIPT_NAME if not interactive or self._steps == 1 else f"<agent_script step {self._steps}>"
+
+    def _module(self, interactive):
+        if interactive and self._session is not None:
+            return self._session
+        module, self._prepared = self._prepared or new_main(), None
+        sys.modules["__main__"] = module
+        if interactive:
+            self._session = module
+        return module
+
+
+def run_code(script, name, namespace, echo):
+    """Compiles and runs a script; with `echo`, the value of a last expression is shown as a prompt would."""
+    if not echo:
+        exec(compile(script, name, "exec", dont_inherit=True), namespace)
+        return
+    tree = compile(script, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec", dont_inherit=True), namespace)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), namespace)
+        if value is not None:
+            print(repr(value))
+
+
+def _join_threads():
+    """As at the end of any Python program: threads that are not daemons may finish."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def _die_as_a_child(error):
+    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+        code = error.code or 0
+    else:
+        code = 1
+        print(trace(error), end="", file=stderr)
+    flush()
+    os._exit(code & 0xFF)

@@ -1,0 +1,115 @@
+"""What every cell of a zygote shares, made once: tools, modules imported ahead, warm code."""
+
+import gc
+import json
+import linecache
+import os
+import sys
+
+from . import execution, forks, output
+from .channel import Channel
+from .namespace import new_main
+from .preload import preload
+from .scripts import SCRIPT_NAME, Scripts
+from .tools import load_tools, tool_files
+from .traces import one_line
+from .values import rules
+
+PROTOCOL = 1
+
+#: What a report may hold. It is one message to the host, and the kernel bounds the length of a message.
+MOST_WARNINGS, MOST_TOOL_BYTES = 50, 50_000
+
+# Enough for the interpreter to adapt its code to what runs in it. Otherwise every cell would do it anew.
+WARM_UPS = 20
+
+_warm_up_request = {
+    "type": "execute",
+    "execution_id": "warm-up",
+    "seal": "warm-up",
+    "script": "x = {'warm': [1, 2.5, 'x', None]}\nemit_log('x')\nemit_intermediate('x', x)\nemit_result(x)\n",
+    "mode": "plan",
+    "timeout": 60.0,
+    "max_output_bytes": 1 << 20,
+    "required_secrets": [],
+    "secrets": {},
+}
+WARM_UP = json.dumps(_warm_up_request).encode() + b"\n"
+
+
+class Template:
+    """The names of the tools, and what went wrong while tools and modules were loaded."""
+
+    def __init__(self):
+        self.tools = []
+        self.warnings = []
+
+    def load(self, settings):
+        layout = settings["layout"]
+        names, dependencies = settings["preload"], settings["dependencies"]
+        if not (tool_files(layout["tools"]) or names or dependencies):
+            return
+        with forks.Generators() as generators:
+            self.tools, self.warnings = load_tools(layout["tools"])
+            self.warnings += preload(names, dependencies, layout["layer"])
+        forks.repair_with(generators.seed_anew)
+
+
+def prepare(settings):
+    """Makes everything that all cells share. Returns the template, and two modules for scripts made ahead."""
+    import site
+
+    layout = settings["layout"]
+    site.setquit()
+    site.sethelper()
+    if os.path.isdir(layout["layer"]):
+        site.addsitedir(layout["layer"])
+    sys.stdout = sys.__stdout__ = output.stdout
+    sys.stderr = sys.__stderr__ = output.stderr
+    rules.adopt(settings["rules"])
+    template = Template()
+    template.load(settings)
+    # As for any script: a module that it writes next to itself can be imported. This comes last,
+    # so that nothing above is looked for there.
+    sys.path.insert(0, layout["workspace"])
+    for _ in range(WARM_UPS):
+        warm_up(new_main())
+    spare, main = new_main(), new_main()
+    gc.collect()
+    gc.freeze()
+    return template, main, spare
+
+
+def warm_up(module):
+    """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
+    main = sys.modules["__main__"]
+    nowhere = os.open("/dev/null", os.O_WRONLY)
+    channel = Channel(nowhere, WARM_UP)
+    Scripts(module).execute(channel, channel.receive())
+    os.close(nowhere)
+    linecache.cache.pop(SCRIPT_NAME, None)
+    sys.modules["__main__"] = main
+    execution.running = None
+
+
+def report(template):
+    """What the host is told once everything is prepared: bounded, whatever tools and packages came up with."""
+    tools, room = [], MOST_TOOL_BYTES
+    for name in map(one_line, template.tools):
+        room -= len(json.dumps(name)) + 2
+        if room < 0:
+            break
+        tools.append(name)
+    warnings = template.warnings[:MOST_WARNINGS]
+    untold = len(template.warnings) - len(warnings)
+    if untold:
+        warnings.append(f"{untold} more warnings are not listed")
+    if len(tools) < len(template.tools):
+        untold = len(template.tools) - len(tools)
+        warnings.append(f"{untold} tools can be called but are not listed: there are too many")
+    return {
+        "protocol": PROTOCOL,
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "tools": tools,
+        "warnings": warnings,
+    }
