@@ -54,8 +54,12 @@ pub mod python;
 mod supervised;
 #[cfg(any(feature = "native", feature = "local"))]
 mod trust;
+#[cfg(any(feature = "native", feature = "local"))]
+mod watch;
 
 pub use capabilities::{Capabilities, Protection, State};
+#[cfg(any(feature = "native", feature = "local"))]
+pub use cell::Streams;
 pub use cell::{
     Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
 };

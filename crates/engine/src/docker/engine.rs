@@ -79,7 +79,7 @@ impl DockerEngine {
 
     fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
         let config = &blueprint.config;
-        config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+        check::config(config)?;
         check::required(NAME, config, &self.capabilities)?;
         check::tool_names(blueprint)
     }

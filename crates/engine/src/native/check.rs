@@ -15,7 +15,7 @@ pub(super) fn check(
     cgroups: &Cgroups,
 ) -> Result<(), EngineError> {
     let config = &blueprint.config;
-    config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+    check::config(config)?;
     // The floor, which no config can lower.
     let mut obstacles = here.obstacles.iter().filter_map(|name| here.protection(name));
     if let Some(obstacle) = obstacles.next() {

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use belljar_core::config::ResourceLimits;
-use belljar_core::wire::PROTOCOL;
 use belljar_core::layout;
+use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
 use belljar_jail::probe::{self, has_ids_for_guests, survey};
 use belljar_jail::{
@@ -115,7 +115,8 @@ impl NativeEngine {
     ) -> Result<Arc<dyn Template>, EngineError> {
         check::check(blueprint, &self.capabilities, &self.resources.cgroups)?;
         let config = &blueprint.config;
-        let (interpreter, layer) = self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
+        let (interpreter, layer) =
+            self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
         let egress = way_out::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {

@@ -20,7 +20,6 @@ mod resources;
 mod root;
 mod settings;
 mod template;
-mod watch;
 mod way_out;
 mod zygote;
 

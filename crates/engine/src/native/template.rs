@@ -20,13 +20,13 @@ use super::cell::{CellEnds, NativeCell, Share};
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
-use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::cell::Cell;
 use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
+use crate::watch::watch;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -122,8 +122,8 @@ impl NativeTemplate {
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {
-            stdout: watch(ours.stdout, Interest::READABLE).map_err(failed())?,
-            stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
+            stdout: ours.stdout,
+            stderr: ours.stderr,
             status: watch(ours.status, Interest::READABLE).map_err(failed())?,
         };
         let newborn = waiting.birth(&ends.status).await?;

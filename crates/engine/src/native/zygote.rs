@@ -15,9 +15,9 @@ use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::watch::watch;
 use super::{NativeError, reaper};
 use crate::EngineError;
+use crate::watch::watch;
 
 /// A zygote. Dropping it ends it, and with it go all its cells.
 pub(super) struct Zygote {
