@@ -20,17 +20,21 @@ pub use belljar_runtime::*;
 
 /// What makes cells. [`RuntimeBuilder::engine`] takes any of them.
 pub mod engine {
+    #[cfg(any(feature = "native", feature = "local"))]
+    pub use belljar_engine::Streams;
     #[cfg(feature = "docker")]
     pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
     #[cfg(any(feature = "native", feature = "docker"))]
     pub use belljar_engine::egress;
+    #[cfg(feature = "local")]
+    pub use belljar_engine::local::{Local, LocalEngine};
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
-    #[cfg(feature = "native")]
+    #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::provision::{ProvisionError, default_cache_dir};
     pub use belljar_engine::{
-        Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellUsage, End, Engine, EngineError,
-        EngineFailure, Fault, IntoEngine, Leftovers, Need, Output, Progress, Protection, State, Template,
-        TemplateReport, ToolSource,
+        Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End,
+        Engine, EngineError, EngineFailure, Fault, IntoEngine, Leftovers, Need, Outbox, Output, Progress,
+        Protection, State, Template, TemplateReport, ToolSource, Until, check, guest,
     };
 }

@@ -108,7 +108,7 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// The engine to look at: native or docker
+    /// The engine to look at: native, docker or local
     #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) engine: EngineName,
 }
@@ -153,7 +153,8 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sandbox")]
 pub(crate) struct EngineArgs {
-    /// How to make it: `native` from Linux namespaces, `docker` from containers
+    /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain subprocess
+    /// with no isolation at all
     #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) name: EngineName,
 }
@@ -205,14 +206,16 @@ pub(crate) enum EngineName {
     Native,
     /// Containers.
     Docker,
+    /// Plain subprocesses.
+    Local,
 }
 
 fn engine(name: &str) -> Result<EngineName, String> {
     match name {
         "native" => Ok(EngineName::Native),
         "docker" => Ok(EngineName::Docker),
-        "local" => Err(format!("the {name} engine is not in this version; leave --engine out to use native")),
-        _ => Err("no such engine; this version has: native, docker".into()),
+        "local" => Ok(EngineName::Local),
+        _ => Err("no such engine; this version has: native, docker, local".into()),
     }
 }
 
@@ -248,8 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_of_another_version_is_refused_with_what_to_do() {
-        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "local"]).unwrap_err();
-        assert!(error.to_string().contains("not in this version; leave --engine out"), "{error}");
+    fn an_engine_that_there_is_not_is_refused_with_those_there_are() {
+        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "firecracker"]).unwrap_err();
+        assert!(error.to_string().contains("this version has: native, docker, local"), "{error}");
+    }
+
+    #[test]
+    fn an_image_is_built_for_containers_and_there_is_no_engine_to_choose() {
+        assert!(Arguments::try_parse_from(["belljar", "build", "--engine", "native"]).is_err());
+        assert!(Arguments::try_parse_from(["belljar", "build", "--json"]).is_ok());
     }
 }

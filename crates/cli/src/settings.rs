@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::{ConfigError, HostPathMap};
-use belljar::engine::{Docker, Native};
+use belljar::engine::{Docker, Local, Native};
 use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
 
 use crate::args::{EngineName, SandboxArgs};
@@ -65,6 +65,7 @@ impl Settings {
         let builder = match self.engine {
             EngineName::Native => builder.engine(Native::new()),
             EngineName::Docker => builder.engine(self.docker()),
+            EngineName::Local => builder.engine(Local::new()),
         };
         builder.build().await
     }
@@ -80,6 +81,7 @@ pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeErr
     let builder = match engine {
         EngineName::Native => Runtime::builder().engine(Native::new()),
         EngineName::Docker => Runtime::builder().engine(Docker::new()),
+        EngineName::Local => Runtime::builder().engine(Local::new()),
     };
     builder.build().await
 }

@@ -23,7 +23,7 @@ mod yardstick;
 
 use std::path::PathBuf;
 
-use belljar::engine::{Docker, Native};
+use belljar::engine::{Docker, Local, Native};
 use belljar::{ExecutionResult, Runtime, Sandbox, SandboxConfig};
 
 use crate::args::{BenchArgs, EngineName};
@@ -44,12 +44,13 @@ pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
         (Some(_), _) => soak::OVERFLOW,
         (None, EngineName::Docker) => containers::OVERFLOW,
         // Room for the largest number of cells that is measured.
-        (None, EngineName::Native) => options.cells as usize + 200,
+        (None, EngineName::Native | EngineName::Local) => options.cells as usize + 200,
     };
     let builder = Runtime::builder().max_overflow(overflow);
     let builder = match options.engine {
         EngineName::Native => builder.engine(Native::new()),
         EngineName::Docker => builder.engine(Docker::new().max_uses(options.max_uses)),
+        EngineName::Local => builder.engine(Local::new()),
     };
     let runtime = builder.build().await?;
     let report = tokio::select! {

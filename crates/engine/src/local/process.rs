@@ -5,7 +5,9 @@ use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid, waitpid,
+};
 use tokio::sync::watch;
 
 use super::home::{Home, Place};
@@ -65,6 +67,7 @@ impl Process {
             Ok(_) => Ok(process),
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
+                let _ = waitpid(Some(pid), WaitOptions::empty());
                 Err(error)
             }
         }

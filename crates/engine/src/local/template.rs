@@ -24,7 +24,7 @@ pub(super) struct LocalTemplate {
     pub(super) python: PathBuf,
     pub(super) home: Arc<Home>,
     pub(super) report: TemplateReport,
-    /// Every process it ever started that may be alive; `None` once it is closed.
+    /// Every process it ever started that may be alive.
     pub(super) living: Mutex<Living>,
     /// The cell by which the template was tried.
     pub(super) first: Mutex<Option<LocalCell>>,
@@ -54,6 +54,8 @@ impl LocalTemplate {
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Before there is a process that somebody would have to end.
+        let streams = Streams::new(ours.into(), stdout, stderr)?;
         let child = Command::new(&self.python)
             .args(arguments)
             .env_clear()
@@ -64,8 +66,7 @@ impl LocalTemplate {
             .process_group(0)
             .spawn()?;
         let process = Process::watch(child, (place, Arc::clone(&self.home)))?;
-        let leaving = self.leaving.clone();
-        Ok(LocalCell::new(id, Streams::new(ours.into(), stdout, stderr)?, process, leaving))
+        Ok(LocalCell::new(id, streams, process, self.leaving.clone()))
     }
 
     fn register(&self, process: &Process) -> Result<(), EngineError> {

@@ -1,13 +1,15 @@
-//! Which engine is under test: the one place that knows. `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers.
+//! Which engine is under test: the one place that knows. `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers,
+//! `BELLJAR_TEST_ENGINE=local` what needs no isolation in plain subprocesses.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use belljar_engine::docker::Docker;
+use belljar_engine::local::Local;
 use belljar_engine::native::Native;
 use belljar_runtime::{Runtime, RuntimeBuilder, RuntimeError};
 
-/// `native` or `docker`.
+/// `native`, `docker` or `local`.
 pub(crate) fn engine() -> &'static str {
     static ENGINE: OnceLock<String> = OnceLock::new();
     ENGINE.get_or_init(|| std::env::var("BELLJAR_TEST_ENGINE").unwrap_or_else(|_| "native".to_owned()))
@@ -18,12 +20,17 @@ pub(crate) fn cache() -> PathBuf {
     std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
 }
 
+/// What makes no sense where nothing is isolated, by where it stands, and why.
+const NOT_ON_LOCAL: [(&str, &str); 0] = [];
+
 /// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
+#[track_caller]
 pub(crate) fn build(builder: RuntimeBuilder) -> Option<Runtime> {
     build_with(builder, Native::new(), Docker::new())
 }
 
 /// The same with more to say to the engine that is under test.
+#[track_caller]
 pub(crate) fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker) -> Option<Runtime> {
     match engine() {
         "native" => {
@@ -36,7 +43,15 @@ pub(crate) fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker
             skip("native", &format!("no {obstacles:?}; see belljar doctor"))
         }
         "docker" => connect_or_skip(builder, docker),
-        other => panic!("BELLJAR_TEST_ENGINE={other}: must be native or docker"),
+        "local" => {
+            let asked_from = std::panic::Location::caller().file();
+            if let Some((_, why)) = NOT_ON_LOCAL.iter().find(|(place, _)| asked_from.contains(place)) {
+                println!("local: skipped ({why})");
+                return None;
+            }
+            Some(open(builder.engine(Local::new().cache_dir(cache()))).expect("it needs nothing"))
+        }
+        other => panic!("BELLJAR_TEST_ENGINE={other}: must be native, docker or local"),
     }
 }
 

@@ -9,6 +9,7 @@ use belljar_runtime::{Blueprint, ExecutionResult, Runtime, Sandbox, SandboxConfi
 pub(crate) const HANG: Duration = Duration::from_secs(120);
 
 /// A runtime, or `None` with the reason printed where cells cannot be made.
+#[track_caller]
 pub(crate) fn runtime() -> Option<Runtime> {
     build(Runtime::builder())
 }
