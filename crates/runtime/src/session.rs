@@ -81,18 +81,25 @@ impl Session {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.handle.reset();
+        self.forget_old_wishes();
         self.cell.step(request.into(), sink, &Wishes::of(self.handle.clone())).await
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it ends the session;
     /// until it has ended, no other step can be run.
     pub fn stream(&mut self, request: impl Into<ExecutionRequest>) -> Execution {
-        self.handle.reset();
+        self.forget_old_wishes();
         let (cell, request) = (Arc::clone(&self.cell), request.into());
         Execution::start(self.handle.clone(), |mut queue, wishes| async move {
             cell.step(request, &mut queue, &wishes).await
         })
+    }
+
+    /// What was asked for between two steps was asked of nobody.
+    fn forget_old_wishes(&self) {
+        if self.is_alive() {
+            self.handle.reset();
+        }
     }
 }
 

@@ -195,6 +195,9 @@ class Supervisor:
                 if self._guest is not None and self._guest.gather():
                     self._relay(self._guest)
                 host.tell("settled", usage=self._meter.usage())
+            elif kind == "interrupt":
+                if self._guest is not None:
+                    os.kill(self._guest.pid, signal.SIGINT)
             elif kind == "reset":
                 self._reset()
             elif kind == "way_out":

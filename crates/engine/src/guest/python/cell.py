@@ -9,6 +9,7 @@ import socket
 
 from . import forks
 from .channel import Channel
+from .interrupts import Interrupts
 from .scripts import Scripts
 from .template import PROTOCOL, prepare, report, warm_up
 
@@ -66,7 +67,7 @@ def enter(descriptor, workspace):
 
 def serve(channel, main):
     """Does what the host asks for until it hangs up."""
-    scripts = Scripts(main)
+    scripts = Scripts(Interrupts(channel), main)
     while True:
         request = channel.receive()
         if request is None:
