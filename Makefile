@@ -25,11 +25,13 @@ fuzz: ## libFuzzer on everything that parses a stranger's bytes; SECONDS_EACH=60
 
 check: fmt lint deny test ## what must pass before a change lands
 
-fmt: ## is it formatted
+fmt: ## is it formatted, Rust and Python
 	$(CARGO) fmt --all --check
+	@scripts/ruff format --check --quiet .
 
-lint: ## clippy, warnings denied
+lint: ## clippy, warnings denied, and ruff
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@scripts/ruff check --quiet .
 
 deny: ## licences, advisories and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \

@@ -78,7 +78,7 @@ def serve(channel, main):
 
 
 def _move(descriptor, place):
-    """Gives the channel its usual number. Programs expect low numbers to be theirs, so nothing is left there."""
+    """Gives the channel its usual number. Nothing is left at the old one: programs expect it to be theirs."""
     if descriptor == place:
         os.set_inheritable(place, False)
         return

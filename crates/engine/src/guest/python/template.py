@@ -81,7 +81,7 @@ def prepare(settings):
 
 
 def warm_up(module):
-    """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
+    """Runs a small script end to end. That takes the page faults of a first run before anybody waits."""
     main = sys.modules["__main__"]
     nowhere = os.open("/dev/null", os.O_WRONLY)
     channel = Channel(nowhere, WARM_UP)
@@ -93,7 +93,7 @@ def warm_up(module):
 
 
 def report(template):
-    """What the host is told once everything is prepared: bounded, whatever tools and packages came up with."""
+    """What the host is told once everything is prepared: bounded, whatever tools and packages say."""
     tools, room = [], MOST_TOOL_BYTES
     for name in map(one_line, template.tools):
         room -= len(json.dumps(name)) + 2
@@ -109,7 +109,7 @@ def report(template):
         warnings.append(f"{untold} tools can be called but are not listed: there are too many")
     return {
         "protocol": PROTOCOL,
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        "python": ".".join(map(str, sys.version_info[:3])),
         "tools": tools,
         "warnings": warnings,
     }

@@ -37,7 +37,9 @@ class House(unittest.TestCase):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.Import):
                     for alias in node.names:
-                        self.assertTrue(hasattr(harness.library, alias.name.split(".")[0]), f"{path.name}: {alias.name}")
+                        self.assertTrue(
+                            hasattr(harness.library, alias.name.split(".")[0]), f"{path.name}: {alias.name}"
+                        )
 
     def test_fork_hooks_are_kept_back_until_there_is_a_cell(self):
         self.assertIs(os.register_at_fork, harness.forks._keep)

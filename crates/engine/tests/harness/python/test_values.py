@@ -32,7 +32,10 @@ class Encoding(unittest.TestCase):
 
     def test_the_first_part_that_cannot_be_held_is_named(self):
         for value, expected in [
-            ({"a": {"b": b"x"}}, "data['a']['b'] is a bytes, which JSON cannot hold; use .decode() or base64"),
+            (
+                {"a": {"b": b"x"}},
+                "data['a']['b'] is a bytes, which JSON cannot hold; use .decode() or base64",
+            ),
             ([1, math.inf], "data[1] is inf, and JSON has no such number"),
             ({"a": [{1, 2}]}, "data['a'][0] is a set, which JSON cannot hold; use list(…)"),
             ({(1, 2): 3}, "data has the key (1, 2), a tuple; JSON keys are text"),
