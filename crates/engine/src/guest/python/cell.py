@@ -42,9 +42,11 @@ def zygote():
 def single(descriptor):
     """One cell without a zygote: prepares, and serves the host on a descriptor that is open already."""
     settings = _settings()
+    layout = settings["layout"]
+    _move(descriptor, layout["channel"])
     template, main, spare = prepare(settings)
     forks.prepare_for_clone()
-    channel = enter(descriptor, settings["layout"]["workspace"])
+    channel = enter(layout["channel"], layout["workspace"])
     warm_up(spare)
     channel.send(json.dumps({"type": "ready", **report(template)}).encode())
     serve(channel, main)
@@ -74,6 +76,17 @@ def serve(channel, main):
             os._exit(0)
         if request.get("type") == "execute":
             scripts.execute(channel, request)
+
+
+def _move(descriptor, place):
+    """Gives the channel its usual number. Nothing is left at the old one: programs expect it to be theirs."""
+    if descriptor == place:
+        os.set_inheritable(place, False)
+        return
+    os.dup2(descriptor, place, inheritable=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
 
 
 def _settings():
