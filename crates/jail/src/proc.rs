@@ -92,7 +92,7 @@ const NETWORK_SETTINGS: [(&str, &str); 2] =
 /// A fresh random number at every read, so this one must be the kernel's own file.
 const RANDOM_UUID: &str = "kernel/random/uuid";
 
-/// The entries of the guest's root that [`mounts`] mounts.
+/// The entries of the guest's root that `mounts` mounts.
 pub fn stand_ins(hostname: &str) -> Vec<RootEntry> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let file =
