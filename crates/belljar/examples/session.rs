@@ -6,7 +6,7 @@ use belljar::{Runtime, SandboxConfig};
 
 #[tokio::main]
 async fn main() -> Result<(), belljar::RuntimeError> {
-    let sandbox = Runtime::new()?.sandbox(SandboxConfig::default()).await?;
+    let sandbox = Runtime::new().await?.sandbox(SandboxConfig::default()).await?;
     let mut session = sandbox.session().await?;
     session.step("prices = {'tea': 3, 'cake': 5}").await?;
     session.step("total = sum(prices.values())").await?;

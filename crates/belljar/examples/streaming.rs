@@ -13,7 +13,7 @@ print('now something that cannot work')
 
 #[tokio::main]
 async fn main() -> Result<(), belljar::RuntimeError> {
-    let sandbox = Runtime::new()?.sandbox(SandboxConfig::default()).await?;
+    let sandbox = Runtime::new().await?.sandbox(SandboxConfig::default()).await?;
     let result = sandbox
         .run_with(ExecutionRequest::new(SCRIPT), |event| match event.kind {
             EventKind::Intermediate { label, data } => println!("{label} is {data}"),

@@ -13,7 +13,9 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn output_of(name: &str) -> Option<String> {
-    if !belljar::Runtime::new().is_ok_and(|runtime| runtime.capabilities().can_make_cells()) {
+    let tokio = tokio::runtime::Builder::new_current_thread().build().expect("an event loop");
+    let runtime = tokio.block_on(belljar::Runtime::new());
+    if !runtime.is_ok_and(|runtime| runtime.capabilities().can_make_cells()) {
         let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
         assert!(!required.split(',').any(|part| part == "native"), "native is required here");
         println!("native: skipped (this machine cannot make cells; see belljar doctor)");

@@ -88,12 +88,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) execution_id: Option<String>,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 }
 
 /// `belljar shell`.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 }
@@ -104,7 +108,7 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// The engine to look at: native or docker
+    /// The engine to look at: native, docker or local
     #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) engine: EngineName,
 }
@@ -145,6 +149,16 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What makes the sandbox.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sandbox")]
+pub(crate) struct EngineArgs {
+    /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain subprocess
+    /// with no isolation at all
+    #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    pub(crate) name: EngineName,
+}
+
 /// What the sandbox should be; each option overrides the sandbox file.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Sandbox")]
@@ -152,9 +166,6 @@ pub(crate) struct SandboxArgs {
     /// Read the sandbox from this TOML file
     #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
     pub(crate) sandbox: Option<PathBuf>,
-    /// How to make it: `native` from Linux namespaces, `docker` from containers
-    #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
-    pub(crate) engine: EngineName,
     /// End the script after this many seconds; fractions count
     #[arg(long, value_name = "SECS", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,
@@ -195,14 +206,16 @@ pub(crate) enum EngineName {
     Native,
     /// Containers.
     Docker,
+    /// Plain subprocesses.
+    Local,
 }
 
 fn engine(name: &str) -> Result<EngineName, String> {
     match name {
         "native" => Ok(EngineName::Native),
         "docker" => Ok(EngineName::Docker),
-        "local" => Err(format!("the {name} engine is not in this version; leave --engine out to use native")),
-        _ => Err("no such engine; this version has: native, docker".into()),
+        "local" => Ok(EngineName::Local),
+        _ => Err("no such engine; this version has: native, docker, local".into()),
     }
 }
 
@@ -238,8 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_of_another_version_is_refused_with_what_to_do() {
-        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "local"]).unwrap_err();
-        assert!(error.to_string().contains("not in this version; leave --engine out"), "{error}");
+    fn an_engine_that_there_is_not_is_refused_with_those_there_are() {
+        let error = Arguments::try_parse_from(["belljar", "run", "--engine", "firecracker"]).unwrap_err();
+        assert!(error.to_string().contains("this version has: native, docker, local"), "{error}");
+    }
+
+    #[test]
+    fn an_image_is_built_for_containers_and_there_is_no_engine_to_choose() {
+        assert!(Arguments::try_parse_from(["belljar", "build", "--engine", "native"]).is_err());
+        assert!(Arguments::try_parse_from(["belljar", "build", "--json"]).is_ok());
     }
 }

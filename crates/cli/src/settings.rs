@@ -9,13 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::{ConfigError, HostPathMap};
-use belljar::{
-    Blueprint, DockerOptions, FileResource, Runtime, RuntimeBuilder, RuntimeError, SandboxConfig, Secret,
-    ToolSource,
-};
+use belljar::engine::{Docker, Local, Native};
+use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
 
 use crate::args::{EngineName, SandboxArgs};
-use crate::env;
 
 /// Fields of a config and the options that set them, so that an error can name what was typed.
 const OPTIONS: [(&str, &str); 8] = [
@@ -44,7 +41,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the files that the options name and lays the options over them.
-    pub(crate) fn resolve(options: &SandboxArgs) -> Result<Self> {
+    pub(crate) fn resolve(options: &SandboxArgs, engine: EngineName) -> Result<Self> {
         let mut config = match &options.sandbox {
             Some(path) => read_config(path)?,
             None => SandboxConfig::default(),
@@ -58,39 +55,35 @@ impl Settings {
             config.network_policy.inject.iter().map(|injection| injection.secret.clone()).collect();
         secrets.extend(look_up(&injected)?.0);
         let host_path_map = options.map_path.iter().map(|pair| path_pair(pair)).collect::<Result<_>>()?;
-        let blueprint = Blueprint { config, tools };
-        Ok(Self { blueprint, secrets, missing_secrets, engine: options.engine, host_path_map })
+        let blueprint = Blueprint { tools, ..Blueprint::new(config) };
+        Ok(Self { blueprint, secrets, missing_secrets, engine, host_path_map })
     }
 
     /// The library, set up for these settings.
     pub(crate) async fn runtime(&self) -> Result<Runtime, RuntimeError> {
-        let builder = builder().secrets(self.secrets.clone());
-        match self.engine {
-            EngineName::Native => builder.build(),
-            EngineName::Docker => builder.build_on_docker(self.docker_options()).await,
-        }
+        let builder = Runtime::builder().secrets(self.secrets.clone());
+        let builder = match self.engine {
+            EngineName::Native => builder.engine(Native::new()),
+            EngineName::Docker => builder.engine(self.docker()),
+            EngineName::Local => builder.engine(Local::new()),
+        };
+        builder.build().await
     }
 
     /// How a daemon is asked for containers.
-    pub(crate) fn docker_options(&self) -> DockerOptions {
-        DockerOptions { host_path_map: self.host_path_map.clone(), ..DockerOptions::default() }
+    pub(crate) fn docker(&self) -> Docker {
+        Docker::new().host_path_map(self.host_path_map.clone())
     }
 }
 
 /// The library on an engine, with nothing set up but what the environment says.
 pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeError> {
-    match engine {
-        EngineName::Native => builder().build(),
-        EngineName::Docker => builder().build_on_docker(DockerOptions::default()).await,
-    }
-}
-
-/// The library as the environment sets it up.
-pub(crate) fn builder() -> RuntimeBuilder {
-    match env::cache_directory() {
-        Some(cache) => Runtime::builder().cache_dir(cache),
-        None => Runtime::builder(),
-    }
+    let builder = match engine {
+        EngineName::Native => Runtime::builder().engine(Native::new()),
+        EngineName::Docker => Runtime::builder().engine(Docker::new()),
+        EngineName::Local => Runtime::builder().engine(Local::new()),
+    };
+    builder.build().await
 }
 
 fn read_config(path: &Path) -> Result<SandboxConfig> {
@@ -215,7 +208,7 @@ mod tests {
     fn settled(change: impl FnOnce(&mut SandboxArgs)) -> Result<SandboxConfig, String> {
         let mut options = SandboxArgs::default();
         change(&mut options);
-        Settings::resolve(&options)
+        Settings::resolve(&options, EngineName::default())
             .map(|settings| settings.blueprint.config)
             .map_err(|error| format!("{error:#}"))
     }

@@ -1,21 +1,26 @@
-//! What a blueprint asks for that an engine may be unable to give: the part that is the same for all of them.
+//! What a blueprint asks for that an engine may be unable to give: the part that every engine checks first.
 
 use std::collections::BTreeSet;
 
 use belljar_core::config::{Protection, SandboxConfig};
 
-use crate::EngineError;
-use crate::engine::{self, Blueprint, State};
+use crate::engine::Blueprint;
+use crate::{Capabilities, EngineError, State};
 
-/// Refuses a config that insists on what is not in force.
-pub(crate) fn required(
+/// Refuses a config that breaks a rule.
+pub fn config(config: &SandboxConfig) -> Result<(), EngineError> {
+    config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })
+}
+
+/// Refuses a config that requires a protection which is not in force.
+pub fn required(
     engine: &'static str,
     config: &SandboxConfig,
-    protections: &[engine::Protection],
+    here: &Capabilities,
 ) -> Result<(), EngineError> {
     for required in config.require.iter().flat_map(Protection::layers) {
         let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
-        let found = protections.iter().find(|protection| protection.name == required.name());
+        let found = here.protection(required.name());
         let state = found.map_or(&unknown, |protection| &protection.state);
         if !state.is_active() {
             return Err(unenforceable(engine, format!("require = [\"{}\"]", required.name()), state));
@@ -24,8 +29,8 @@ pub(crate) fn required(
     Ok(())
 }
 
-/// Refuses tools that have no name to be a file by, or share one.
-pub(crate) fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
+/// Refuses tools whose file names are not plain, or are used twice.
+pub fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
     let mut seen = BTreeSet::new();
     for tool in &blueprint.tools {
         let stem = tool.file_name.strip_suffix(".py").unwrap_or_default();

@@ -1,14 +1,15 @@
 //! What every engine offers.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::EngineError;
-use crate::builder::Progress;
-use crate::cell::Cell;
+use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
-pub use belljar_jail::probe::{Protection, State};
+
+use crate::cell::Cell;
+use crate::{Capabilities, EngineError, Progress};
 
 /// A future behind a pointer, so that engines can be trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -73,6 +74,16 @@ pub struct Blueprint {
     pub config: SandboxConfig,
     /// Functions that scripts may call.
     pub tools: Vec<ToolSource>,
+    /// Values of the secrets that the config has the engine's proxy set on the way out, by name. No cell sees
+    /// them. A runtime fills them in from its own secrets; whoever asks an engine directly does it here.
+    pub injected: BTreeMap<String, Secret>,
+}
+
+impl Blueprint {
+    /// A config without tools.
+    pub fn new(config: SandboxConfig) -> Self {
+        Self { config, tools: Vec::new(), injected: BTreeMap::new() }
+    }
 }
 
 /// A guest tool: a Python file whose functions scripts can call.
@@ -95,27 +106,4 @@ pub struct TemplateReport {
     pub tools: Vec<String>,
     /// A tool that did not load, a preload that failed: worth knowing, no reason to stop.
     pub warnings: Vec<String>,
-}
-
-/// What an engine can enforce here.
-#[derive(Debug, Clone)]
-pub struct Capabilities {
-    /// Every protection and how it stands.
-    pub protections: Vec<Protection>,
-    /// Whether it can let a guest talk to chosen hosts and to nobody else.
-    pub egress_policy: bool,
-    /// Names of protections that no cell can do without and that are not there.
-    pub obstacles: Vec<&'static str>,
-}
-
-impl Capabilities {
-    /// Whether this engine can make cells here at all.
-    pub fn can_make_cells(&self) -> bool {
-        self.obstacles.is_empty()
-    }
-
-    /// Whether a protection is in force.
-    pub fn has(&self, name: &str) -> bool {
-        self.protections.iter().any(|protection| protection.name == name && protection.state.is_active())
-    }
 }

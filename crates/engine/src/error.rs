@@ -1,14 +1,14 @@
 //! Everything that can go wrong with an engine, and whose fault it is.
+//!
+//! The variants are those that every engine can have. What only one engine knows is its own error, carried as
+//! [`EngineError::Engine`] together with whose fault it is, so an engine outside of this crate can report its own.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use belljar_core::config::ConfigError;
-use belljar_jail::LaunchError;
-
-use crate::builder::LayerError;
-use crate::docker::DockerError;
-use crate::python::PythonError;
 
 /// An engine's failure. A script's failure is never one of these: it is a verdict.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum EngineError {
         /// What to do.
         remedy: String,
     },
-    /// A file resource is not there.
+    /// A file resource is not there, or cannot be looked at.
     #[error("file resource {host_path} -> {container_path}: {source}")]
     Resource {
         /// Where it should be.
@@ -86,32 +86,13 @@ pub enum EngineError {
         /// What is wrong with it.
         rule: &'static str,
     },
-    /// No interpreter fits.
-    #[error(transparent)]
-    Python(#[from] PythonError),
-    /// The dependencies could not be installed.
-    #[error(transparent)]
-    Layer(#[from] LayerError),
-    /// The jail did not start.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// A step of the jail's set-up was refused by the kernel.
-    #[error("the jail could not be built: {step}: {error}. {remedy}")]
-    Jail {
-        /// The step.
-        step: String,
-        /// The kernel's answer.
-        error: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// The zygote died.
-    #[error("the zygote of sandbox `{name}` is gone{}", last_words(.stderr))]
-    ZygoteGone {
+    /// What a template makes its cells from is gone. Preparing the blueprint again may help, and the pool does.
+    #[error("what sandbox `{name}` makes its cells from is gone{}", quoted(.last_words))]
+    TemplateGone {
         /// The sandbox.
         name: String,
         /// What it said last.
-        stderr: String,
+        last_words: String,
     },
     /// A cell could not be made.
     #[error("a cell of sandbox `{name}` could not be made: {reason}")]
@@ -121,21 +102,7 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// The way out could not be made ready or opened.
-    #[error("the egress proxy cannot serve")]
-    Egress(#[source] belljar_proxy::EgressError),
-    /// The container daemon, or something on it.
-    #[error(transparent)]
-    Docker(Box<DockerError>),
-    /// A control group could not be made.
-    #[error("{message}")]
-    Cgroup {
-        /// What and where.
-        message: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// Talking to the zygote failed.
+    /// The system refused something ordinary.
     #[error("{action} failed")]
     Io {
         /// What was tried.
@@ -143,12 +110,40 @@ pub enum EngineError {
         /// Why it failed.
         source: io::Error,
     },
+    /// Something only this engine knows about.
+    #[error(transparent)]
+    Engine(EngineFailure),
 }
 
-fn last_words(stderr: &str) -> String {
-    match stderr.trim() {
-        "" => String::new(),
-        words => format!("; its last words: {words}"),
+/// An engine's own error, and whose fault it is. It reads as the error itself does.
+#[derive(Debug)]
+pub struct EngineFailure {
+    engine: &'static str,
+    fault: Fault,
+    error: Box<dyn Error + Send + Sync>,
+}
+
+impl EngineFailure {
+    /// The engine's name.
+    pub fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// The engine's own error.
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        self.error.as_ref()
+    }
+}
+
+impl fmt::Display for EngineFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for EngineFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
     }
 }
 
@@ -165,34 +160,100 @@ pub enum Fault {
 }
 
 impl EngineError {
+    /// An engine's own error.
+    pub fn of_engine(
+        engine: &'static str,
+        fault: Fault,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Engine(EngineFailure { engine, fault, error: error.into() })
+    }
+
+    /// For `map_err`: what was tried.
+    pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, source }
+    }
+
+    /// The engine's own error, if it is of this type.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Engine(failure) => failure.error.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
+            // What the machine has run out of is not what was asked for.
+            Self::Resource { source, .. } if is_shortage(source) => Fault::Backend,
             Self::Config { .. }
             | Self::Unenforceable { .. }
             | Self::Resource { .. }
             | Self::LinkInResource { .. }
             | Self::ReplaceableResource { .. }
             | Self::ToolName { .. } => Fault::Caller,
-            Self::Python(error) if error.is_the_machines() => Fault::Backend,
-            Self::Python(_) => Fault::Caller,
-            Self::Layer(error) if error.is_the_machines() => Fault::Backend,
-            Self::Layer(_) => Fault::Caller,
-            Self::Egress(error) if error.is_the_callers() => Fault::Caller,
-            Self::Docker(error) if error.is_the_callers() => Fault::Caller,
-            Self::Machine { .. }
-            | Self::Launch(_)
-            | Self::Jail { .. }
-            | Self::ZygoteGone { .. }
-            | Self::Spawn { .. }
-            | Self::Egress(_)
-            | Self::Docker(_)
-            | Self::Cgroup { .. } => Fault::Backend,
+            Self::Machine { .. } | Self::TemplateGone { .. } | Self::Spawn { .. } => Fault::Backend,
+            Self::Io { source, .. } if is_shortage(source) => Fault::Backend,
             Self::Io { .. } => Fault::Internal,
+            Self::Engine(failure) => failure.fault,
         }
     }
+}
 
-    pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, source }
+/// Whether the machine has run out of something: room on a disk, memory, descriptors.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::OutOfMemory];
+    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
+/// Whether a program that runs elsewhere, of which there are only words, found a disk full.
+#[cfg(feature = "docker")]
+pub(crate) fn says_disk_is_full(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["no space left on device", "disk quota exceeded"].iter().any(|sign| text.contains(sign))
+}
+
+fn quoted(words: &str) -> String {
+    match words.trim() {
+        "" => String::new(),
+        words => format!("; its last words: {words}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the kettle is cold")]
+    struct Cold(#[source] io::Error);
+
+    #[test]
+    fn an_engine_outside_reports_its_own_error_and_whose_fault_it_is() {
+        let error =
+            EngineError::of_engine("kettle", Fault::Backend, Cold(io::Error::other("nobody lit a fire")));
+        assert_eq!(error.to_string(), "the kettle is cold");
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("nobody lit a fire"));
+        assert_eq!(error.fault(), Fault::Backend);
+        assert!(error.downcast_ref::<Cold>().is_some() && error.downcast_ref::<io::Error>().is_none());
+    }
+
+    #[test]
+    fn a_full_disk_is_nobodys_wish() {
+        let resource = |kind: io::ErrorKind| EngineError::Resource {
+            host_path: "/data".into(),
+            container_path: "/data/x".into(),
+            source: kind.into(),
+        };
+        assert_eq!(resource(io::ErrorKind::NotFound).fault(), Fault::Caller);
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::OutOfMemory] {
+            assert_eq!(resource(kind).fault(), Fault::Backend, "{kind}");
+        }
+        const ENOSPC: i32 = 28;
+        let full = EngineError::io("stage a file")(io::Error::from_raw_os_error(ENOSPC));
+        assert_eq!(full.fault(), Fault::Backend);
     }
 }

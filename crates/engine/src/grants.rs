@@ -29,6 +29,7 @@ use crate::EngineError;
 pub(crate) struct Grant {
     /// Its path without any link.
     pub(crate) path: PathBuf,
+    #[cfg(feature = "native")]
     pub(crate) metadata: Metadata,
     /// By what the kernel tells it from every other file as long as it is open.
     pub(crate) identity: FileIdentity,
@@ -38,6 +39,7 @@ pub(crate) struct Grant {
 }
 
 /// Opens every resource of a config, in order.
+#[cfg(feature = "native")]
 pub(crate) fn open_all(resources: &[FileResource]) -> Result<Vec<Grant>, EngineError> {
     let grants = resources.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let named: Vec<_> = resources

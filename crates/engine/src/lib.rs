@@ -16,31 +16,56 @@
 //!
 //! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
 
-#![cfg(target_os = "linux")]
-
+#[cfg(any(feature = "native", feature = "docker", feature = "local"))]
 mod blocking;
+#[cfg(any(feature = "native", feature = "local"))]
 pub mod builder;
+mod capabilities;
 mod cell;
-mod check;
+pub mod check;
+#[cfg(feature = "docker")]
 pub mod docker;
 mod engine;
 mod error;
+/// The proxy that engines put in front of cells which may talk to somebody.
+#[cfg(any(feature = "native", feature = "docker"))]
+pub mod egress {
+    pub use belljar_proxy::{
+        CellEgress, Egress, EgressError, EgressOptions, Resolve, ResolveError, Resolving, Roots,
+    };
+}
+#[cfg(any(feature = "native", feature = "docker"))]
 mod grants;
 pub mod guest;
+#[cfg(feature = "native")]
 pub mod host;
-mod lingering;
+mod into_engine;
+#[cfg(feature = "local")]
+pub mod local;
+#[cfg(feature = "native")]
 pub mod native;
 pub mod pool;
+mod progress;
+#[cfg(any(feature = "native", feature = "local"))]
+pub mod provision;
+#[cfg(any(feature = "native", feature = "local"))]
 pub mod python;
-mod reaper;
+#[cfg(feature = "docker")]
 mod supervised;
+#[cfg(any(feature = "native", feature = "local"))]
 mod trust;
+#[cfg(any(feature = "native", feature = "local"))]
+mod watch;
 
+pub use capabilities::{Capabilities, Protection, State};
+#[cfg(any(feature = "native", feature = "local"))]
+pub use cell::Streams;
 pub use cell::{
     Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
 };
-pub use engine::{
-    Blueprint, BoxFuture, Capabilities, Engine, Need, Protection, State, Template, TemplateReport, ToolSource,
-};
-pub use error::{EngineError, Fault};
+pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource};
+pub use error::{EngineError, EngineFailure, Fault};
+pub use into_engine::IntoEngine;
+pub use progress::Progress;
+#[cfg(any(feature = "native", feature = "local"))]
 pub use trust::Distrust;

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::cgroup::{Cgroups, Controller};
 use crate::helper::TrialResult;
 use crate::launch::{LaunchError, ask_probe};
+use crate::shortage;
 use crate::spec::Identity;
 
 /// One protection, and its state on this machine.
@@ -226,35 +227,6 @@ impl Circumstances {
         };
         text.into()
     }
-}
-
-/// What to do when the kernel refused because a resource ran out, not because a right is missing.
-pub fn shortage(errno: i32) -> Option<&'static str> {
-    const EAGAIN: i32 = 11;
-    const ENOMEM: i32 = 12;
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    const EFBIG: i32 = 27;
-    const ETOOMANYREFS: i32 = 109;
-    Some(match errno {
-        EAGAIN => {
-            "this user has as many processes and threads as it may have (ulimit -u, TasksMax of its unit or pids.max of its group): \
-             end some or raise the limit"
-        }
-        ENOMEM => {
-            "the machine, or this program's control group, has no memory left: free some or raise the limit"
-        }
-        ENFILE => "the machine has as many open files as it may have: raise fs.file-max",
-        EMFILE => "this program has as many open files as it may have: raise its limit (ulimit -n)",
-        EFBIG => {
-            "this program may not write files that large, in memory or on disk: raise its limit (ulimit -f)"
-        }
-        ETOOMANYREFS => {
-            "this user has as many descriptors on their way through sockets as it may have: end what holds them, \
-             or raise the limit on open files (ulimit -n)"
-        }
-        _ => return None,
-    })
 }
 
 fn landlock(version: u32) -> Protection {

@@ -47,9 +47,11 @@ pub enum RuntimeError {
         /// How long it must be.
         least: usize,
     },
-    /// There is no place to keep things.
-    #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set")]
-    NoCacheDirectory,
+    /// No engine was given, and this build has no default one.
+    #[error(
+        "no engine: give one with Runtime::builder().engine(…), or build belljar with the feature `native`"
+    )]
+    NoEngine,
 }
 
 impl RuntimeError {
@@ -64,7 +66,7 @@ impl RuntimeError {
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }
             | Self::ShortSecret { .. }
-            | Self::NoCacheDirectory => Fault::Caller,
+            | Self::NoEngine => Fault::Caller,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! # async fn example() -> Result<(), belljar_runtime::RuntimeError> {
 //! use belljar_runtime::{Runtime, SandboxConfig};
 //!
-//! let runtime = Runtime::new()?;
+//! let runtime = Runtime::new().await?;
 //! let sandbox = runtime.sandbox(SandboxConfig::default()).await?;
 //! let result = sandbox.run("emit_result({'answer': 6 * 7})").await?;
 //! assert_eq!(result.final_data.unwrap().as_str(), r#"{"answer":42}"#);
@@ -22,8 +22,6 @@
 //! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed afterwards. A [`Session`] keeps one
 //! cell for several steps. Dropping the future of a run kills what it runs.
 
-#![cfg(target_os = "linux")]
-
 mod control;
 mod conversation;
 mod deadlines;
@@ -33,6 +31,7 @@ mod mask;
 mod network;
 mod runtime;
 mod sandbox;
+mod secrets;
 mod session;
 mod sink;
 mod stream;
@@ -48,18 +47,19 @@ pub use belljar_core::{
     LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict, is_combining, is_printable,
     json_line,
 };
-pub use belljar_engine::builder::{LayerStore, Progress};
-pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
-pub use belljar_engine::native::{EgressError, Resolve, ResolveError, Resolving, Roots};
+#[cfg(feature = "native")]
+pub use belljar_engine::builder::LayerStore;
 pub use belljar_engine::pool::{CheckoutError, ShelfStats};
 pub use belljar_engine::{
-    Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,
+    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, IntoEngine, Progress, Protection,
+    State, TemplateReport, ToolSource,
 };
 pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
+pub use secrets::Secrets;
 pub use session::Session;
 pub use sink::EventSink;
 pub use stream::Execution;

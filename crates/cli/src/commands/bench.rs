@@ -23,7 +23,8 @@ mod yardstick;
 
 use std::path::PathBuf;
 
-use belljar::{DockerOptions, ExecutionResult, Runtime, Sandbox, SandboxConfig};
+use belljar::engine::{Docker, Local, Native};
+use belljar::{ExecutionResult, Runtime, Sandbox, SandboxConfig};
 
 use crate::args::{BenchArgs, EngineName};
 use crate::error::CliError;
@@ -31,7 +32,6 @@ use crate::exit::End;
 use crate::interrupt::Interrupts;
 use crate::machine::Machine;
 use crate::printer::{Output, Printer};
-use crate::settings;
 use report::Report;
 
 /// What every call runs: nothing that costs time by itself.
@@ -44,16 +44,15 @@ pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
         (Some(_), _) => soak::OVERFLOW,
         (None, EngineName::Docker) => containers::OVERFLOW,
         // Room for the largest number of cells that is measured.
-        (None, EngineName::Native) => options.cells as usize + 200,
+        (None, EngineName::Native | EngineName::Local) => options.cells as usize + 200,
     };
-    let builder = settings::builder().max_overflow(overflow);
-    let runtime = match options.engine {
-        EngineName::Native => builder.build()?,
-        EngineName::Docker => {
-            let docker = DockerOptions { max_uses: options.max_uses, ..DockerOptions::default() };
-            builder.build_on_docker(docker).await?
-        }
+    let builder = Runtime::builder().max_overflow(overflow);
+    let builder = match options.engine {
+        EngineName::Native => builder.engine(Native::new()),
+        EngineName::Docker => builder.engine(Docker::new().max_uses(options.max_uses)),
+        EngineName::Local => builder.engine(Local::new()),
     };
+    let runtime = builder.build().await?;
     let report = tokio::select! {
         report = measure(&runtime, &options, &printer) => report,
         interrupt = interrupts.next() => {

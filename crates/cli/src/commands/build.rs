@@ -1,9 +1,9 @@
 //! `belljar build`: the image of a sandbox, made ahead of its first run.
 
-use belljar::{DockerEngine, RuntimeError};
+use belljar::RuntimeError;
 use serde::Serialize;
 
-use crate::args::BuildArgs;
+use crate::args::{BuildArgs, EngineName};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::interrupt::Interrupts;
@@ -18,11 +18,11 @@ struct Built {
 }
 
 pub(super) async fn build(options: BuildArgs, verbose: bool) -> Result<End, CliError> {
-    let settings = Settings::resolve(&options.sandbox)?;
+    let settings = Settings::resolve(&options.sandbox, EngineName::Docker)?;
     let printer = Printer::new(Output::Human);
     let mut interrupts = Interrupts::listen()?;
     let making = async {
-        let engine = DockerEngine::connect(settings.docker_options()).await?;
+        let engine = settings.docker().open().await?;
         let mut preparation = Preparation::new(&printer, verbose);
         let (image, built) = engine.build(&settings.blueprint, &mut |step| preparation.show(&step)).await?;
         Ok::<_, RuntimeError>(Built { image, built })

@@ -1,6 +1,7 @@
 //! `belljar docker`: what is kept on a daemon.
 
-use belljar::{DockerEngine, DockerOptions, RuntimeError};
+use belljar::RuntimeError;
+use belljar::engine::Docker;
 
 use crate::args::{DockerCommand, PruneArgs};
 use crate::error::CliError;
@@ -16,7 +17,7 @@ pub(super) async fn docker(command: DockerCommand) -> Result<End, CliError> {
 
 async fn prune(options: PruneArgs) -> Result<End, CliError> {
     let printer = Printer::new(Output::Human);
-    let engine = DockerEngine::connect(DockerOptions::default()).await.map_err(RuntimeError::from)?;
+    let engine = Docker::connect().await.map_err(RuntimeError::from)?;
     let pruned = engine.prune(options.images).await.map_err(RuntimeError::from)?;
     let removed = [("container", &pruned.containers), ("volume", &pruned.volumes), ("image", &pruned.images)];
     for (kind, names) in removed {

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use belljar::engine::default_cache_dir;
 use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
 use crate::args::{DoctorArgs, EngineName};
-use crate::env;
 use crate::error::{CliError, with_causes};
 use crate::exit::End;
 use crate::interrupt::Interrupts;
@@ -157,7 +157,7 @@ fn installer(python: &Path) -> Row {
 }
 
 fn cache() -> Row {
-    let Some(path) = env::cache_directory() else {
+    let Some(path) = default_cache_dir() else {
         let remedy = "set BELLJAR_CACHE to a directory";
         return Row::bad(
             "cache",

@@ -26,7 +26,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         _ => Output::Human,
     };
     let printer = Printer::new(output);
-    let settings = Settings::resolve(&options.sandbox)?;
+    let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let request = request(&options, &printer)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
@@ -124,6 +124,10 @@ pub(super) async fn prepare(
     let sandbox = runtime.prepare(settings.blueprint.clone(), &mut |step| preparation.show(&step)).await;
     drop(preparation);
     let sandbox = sandbox?;
+    if runtime.engine_name() == "local" && !printer.is_for_people() {
+        // Whoever reads only stdout finds it among the result's warnings.
+        printer.warning("no isolation: --engine local runs scripts as plain subprocesses")?;
+    }
     if printer.is_for_people() {
         for warning in &sandbox.report().warnings {
             // Whoever wrote the tool or the package has a part in it.

@@ -24,7 +24,7 @@ use crate::settings::Settings;
 const QUIT: [&str; 5] = [":quit", "exit", "exit()", "quit", "quit()"];
 
 pub(super) async fn shell(options: ShellArgs, verbose: bool) -> Result<End, CliError> {
-    let settings = Settings::resolve(&options.sandbox)?;
+    let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
     let outcome = converse(&runtime, &settings, interrupts, verbose).await;

@@ -66,7 +66,7 @@ fn bad_usage_ends_with_2() {
         &["run", "--no-such-option"][..],
         &["run", "--json", "--events", "-"],
         &["run", "--mode", "later", "-"],
-        &["run", "--engine", "local", "-"],
+        &["run", "--engine", "firecracker", "-"],
         &["no-such-command"],
         &[],
     ] {

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use super::hint::Hint;
 use super::installer::Installer;
 use super::requirement::Refusal;
+use crate::Fault;
 use crate::trust::Distrust;
 
 /// A layer that could not be made or read.
@@ -79,12 +80,15 @@ impl LayerError {
         }
     }
 
-    /// Whether the machine or the network has to change, and not what was asked for.
-    pub(crate) fn is_the_machines(&self) -> bool {
+    /// Whose fault it is: the backend's where the machine or the network has to change, else the caller's.
+    pub fn fault(&self) -> Fault {
         match self {
-            Self::Install { hint, .. } => hint.is_some_and(Hint::is_the_machines),
-            Self::Start { .. } | Self::Store { .. } => true,
-            Self::NoRequirements | Self::Requirement { .. } | Self::Untrusted { .. } => false,
+            Self::Install { hint, .. } if hint.is_some_and(Hint::is_the_machines) => Fault::Backend,
+            Self::Start { .. } | Self::Store { .. } => Fault::Backend,
+            Self::Install { .. }
+            | Self::NoRequirements
+            | Self::Requirement { .. }
+            | Self::Untrusted { .. } => Fault::Caller,
         }
     }
 

@@ -11,10 +11,10 @@ use super::installer::{Environment, Installer};
 use super::layer::{self, Layer, write_manifest};
 use super::lock::Lock;
 use super::permissions::open_to_all;
-use super::progress::Progress;
 use super::run::run;
 use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
+use crate::Progress;
 use crate::trust::TrustedDirectory;
 
 /// Layers by key under one root. Cheap to make; any number of stores, in any number of processes, may share a root.
@@ -94,7 +94,7 @@ impl LayerStore {
         let environment = Environment(&self.environment);
         let installer = Installer::choose(environment);
         let started = Instant::now();
-        progress(Progress::Started { installer: installer.clone(), requirements: requirements.clone() });
+        progress(Progress::Started { installer: installer.to_string(), requirements: requirements.clone() });
         let mut command = installer.command(spec, &file, &layer, environment);
         // `python -m` looks for modules here first, and uv for settings: it must be a directory of ours.
         command.current_dir(stage.directory());

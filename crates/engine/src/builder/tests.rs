@@ -10,6 +10,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use super::*;
+use crate::Progress;
 use crate::python::{self, Interpreter, Search};
 
 /// Makes a wheel (name, version, what it requires) in a directory; a wheel is a zip with a little metadata.
@@ -155,7 +156,7 @@ fn a_layer_is_installed_once_and_found_again() {
     assert_eq!(bench.contents(), [made.key.as_str()]);
     assert_eq!(
         seen.first(),
-        Some(&Progress::Started { installer: Installer::Pip, requirements: vec!["parcel==1.0".into()] })
+        Some(&Progress::Started { installer: "pip".into(), requirements: vec!["parcel==1.0".into()] })
     );
     assert!(
         seen.iter().any(|step| matches!(step, Progress::Line(line) if line.contains("parcel"))),
@@ -379,7 +380,7 @@ fn uv_makes_the_same_layer_as_pip() {
         }
     };
     let layer = store.ensure(&bench.spec(&["parcel==1.0"]), &mut watch).unwrap();
-    if installer == Some(Installer::Pip) {
+    if installer.as_deref() == Some("pip") {
         println!("skipped: no uv on this machine");
         return;
     }

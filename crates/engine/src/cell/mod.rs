@@ -11,9 +11,13 @@
 //! No method has a default: an engine that cannot observe something says so in as many words.
 //! Nothing here understands what a guest says; the runtime's `conversation` does.
 
+#[cfg(any(feature = "native", feature = "local"))]
+mod burst;
 mod io;
 mod life;
 mod outbox;
+#[cfg(any(feature = "native", feature = "local"))]
+mod streams;
 mod view;
 
 use belljar_core::CellId;
@@ -21,6 +25,8 @@ use belljar_core::CellId;
 pub use io::{Burst, CellIo, Leftovers, Output};
 pub use life::{Autopsy, CellLife, End};
 pub use outbox::Outbox;
+#[cfg(any(feature = "native", feature = "local"))]
+pub use streams::Streams;
 pub use view::{CellUsage, CellView, Until};
 
 /// One live, isolated place with a guest harness in it. Dropping it kills everything in it.

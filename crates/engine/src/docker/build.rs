@@ -13,7 +13,7 @@ use super::daemon::Daemon;
 use super::error::{is_missing, message_of};
 use super::labels;
 use crate::EngineError;
-use crate::builder::Progress;
+use crate::Progress;
 use crate::engine::Blueprint;
 
 /// How many lines of a failed build are shown.

@@ -219,7 +219,7 @@ mod tests {
     fn blueprint() -> Blueprint {
         let tools = vec![ToolSource { file_name: "a.py".into(), source: "def a(): pass\n".into() }];
         let config = SandboxConfig { dependencies: vec!["six".into()], ..SandboxConfig::default() };
-        Blueprint { config, tools }
+        Blueprint { tools, ..Blueprint::new(config) }
     }
 
     fn tag(blueprint: &Blueprint, base: &str) -> String {

@@ -1,13 +1,7 @@
 //! The engine itself: what the daemon allows, and how a blueprint is made ready.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use belljar_core::Secret;
-use belljar_core::config::HostPathMap;
-
-use super::DockerError;
 use super::address::{Address, Surroundings};
 use super::build::{self, BuildSettings};
 use super::cell::Living;
@@ -20,55 +14,13 @@ use super::prune::{Pruned, Sureness, prune};
 use super::remover::Remover;
 use super::sidecar::{Sidecar, SidecarSettings};
 use super::template::DockerTemplate;
-use crate::builder::Progress;
-use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
-use crate::{EngineError, check};
-
-/// How the engine is set up. The defaults are those of Docker's own client.
-#[derive(Debug, Clone)]
-pub struct DockerOptions {
-    /// The daemon's address; `DOCKER_HOST`, or the usual sockets, when absent.
-    pub address: Option<String>,
-    /// What paths here are called on the daemon's host, where this program runs in a container itself.
-    pub host_path_map: HostPathMap,
-    /// How often a container is used before another takes its place.
-    pub max_uses: u32,
-    /// How long a container may take to be ready.
-    pub ready_within: Duration,
-    /// The network that installers of dependencies use while an image is built.
-    pub build_network: Option<String>,
-    /// The network on which proxies reach the hosts that configs allow; the daemon's `bridge` when absent.
-    pub egress_network: Option<String>,
-    /// Variables for the installer of dependencies besides this process's own: indexes, certificates.
-    pub installer_env: Vec<(String, String)>,
-    /// Values of the secrets that the proxy sets on the way out.
-    pub secrets: BTreeMap<String, Secret>,
-    /// Names the proxy knows without asking anybody, beside its resolver.
-    pub known_hosts: BTreeMap<String, std::net::IpAddr>,
-    /// By whom hosts are believed whose TLS is opened, as PEM; what this machine believes when absent.
-    pub roots_pem: Option<String>,
-}
-
-impl Default for DockerOptions {
-    fn default() -> Self {
-        Self {
-            address: None,
-            host_path_map: HostPathMap::default(),
-            max_uses: 50,
-            ready_within: Duration::from_secs(30),
-            build_network: None,
-            egress_network: None,
-            installer_env: Vec::new(),
-            secrets: BTreeMap::new(),
-            known_hosts: BTreeMap::new(),
-            roots_pem: None,
-        }
-    }
-}
+use super::{Docker, DockerError, NAME};
+use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
+use crate::{Capabilities, EngineError, Progress, check};
 
 /// Makes cells out of containers.
 pub struct DockerEngine {
-    options: DockerOptions,
+    settings: Docker,
     daemon: Daemon,
     capabilities: Capabilities,
     controller: Controller,
@@ -76,9 +28,8 @@ pub struct DockerEngine {
 }
 
 impl DockerEngine {
-    /// Connects to the daemon. Within a tokio runtime, which must outlive the engine.
-    pub async fn connect(options: DockerOptions) -> Result<Self, EngineError> {
-        let address = Address::find(options.address.as_deref(), &Surroundings::of_this_process())?;
+    pub(super) async fn open(settings: Docker) -> Result<Self, EngineError> {
+        let address = Address::find(settings.address.as_deref(), &Surroundings::of_this_process())?;
         let daemon = Daemon::connect(address).await?;
         let capabilities = Capabilities {
             protections: protections(&daemon.facts),
@@ -96,7 +47,7 @@ impl DockerEngine {
                 Err(error) => tracing::debug!(%error, "orphans could not be looked for"),
             }
         });
-        Ok(Self { options, daemon, capabilities, controller, remover })
+        Ok(Self { settings, daemon, capabilities, controller, remover })
     }
 
     /// Makes the image of a blueprint and nothing else; its name, and whether it had to be built.
@@ -118,17 +69,18 @@ impl DockerEngine {
 
     fn build_settings(&self) -> BuildSettings {
         let mut variables: Vec<(String, String)> = std::env::vars().collect();
-        variables.extend(self.options.installer_env.iter().cloned());
+        let installer_env = self.settings.installer_env.iter();
+        variables.extend(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
         BuildSettings {
             installer: InstallerFiles::new(&variables),
-            network: self.options.build_network.clone(),
+            network: self.settings.build_network.clone(),
         }
     }
 
     fn check(&self, blueprint: &Blueprint) -> Result<(), EngineError> {
         let config = &blueprint.config;
-        config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
-        check::required("docker", config, &self.capabilities.protections)?;
+        check::config(config)?;
+        check::required(NAME, config, &self.capabilities)?;
         check::tool_names(blueprint)
     }
 
@@ -141,7 +93,7 @@ impl DockerEngine {
         let config = &blueprint.config;
         // Before anything is built: a grant that cannot be made safe is refused.
         let is_local = matches!(*self.daemon.address, Address::Unix(_));
-        let grants = Grants::open(&config.resources, &self.options.host_path_map, is_local)?;
+        let grants = Grants::open(&config.resources, &self.settings.host_path_map, is_local)?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
         let sidecar = if config.network_policy.is_isolated() {
             None
@@ -150,8 +102,8 @@ impl DockerEngine {
                 daemon: &self.daemon,
                 controller: &self.controller,
                 remover: &self.remover,
-                config,
-                options: &self.options,
+                blueprint,
+                settings: &self.settings,
             };
             Some(Sidecar::start(settings, progress).await?)
         };
@@ -162,8 +114,8 @@ impl DockerEngine {
             daemon: self.daemon.clone(),
             controller: self.controller.clone(),
             grants,
-            uses: self.options.max_uses.max(1),
-            ready_within: self.options.ready_within,
+            uses: self.settings.max_uses.max(1),
+            ready_within: self.settings.ready_within,
             sidecar,
             living: Living::default(),
             first: Mutex::default(),
@@ -183,7 +135,7 @@ impl DockerEngine {
 
 impl Engine for DockerEngine {
     fn name(&self) -> &'static str {
-        "docker"
+        NAME
     }
 
     fn describe(&self) -> String {
@@ -214,6 +166,6 @@ impl Engine for DockerEngine {
 
 impl From<DockerError> for EngineError {
     fn from(error: DockerError) -> Self {
-        Self::Docker(Box::new(error))
+        Self::of_engine(NAME, error.fault(), error)
     }
 }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::Fault;
+use crate::error::says_disk_is_full;
+
 /// A failure of the Docker engine. Each says what to do, as far as anything can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -143,18 +146,28 @@ fn moved(host_path: &std::path::Path, mounted: &std::path::Path) -> String {
 }
 
 impl DockerError {
-    /// Whether another config or another address would help.
-    pub fn is_the_callers(&self) -> bool {
-        matches!(
-            self,
+    /// Whose fault it is: the caller's where another config or another address would help.
+    pub fn fault(&self) -> Fault {
+        match self {
+            // The daemon has only words for it.
+            Self::BaseImage { reason, .. } if says_disk_is_full(reason) => Fault::Backend,
+            Self::Build { reason, log, .. }
+                if log.iter().chain([reason]).any(|line| says_disk_is_full(line)) =>
+            {
+                Fault::Backend
+            }
+            Self::Resource { message, .. } if says_disk_is_full(message) => Fault::Backend,
             Self::Address { .. }
-                | Self::Certificate { .. }
-                | Self::BaseImage { .. }
-                | Self::Build { .. }
-                | Self::Resource { .. }
-                | Self::OtherResource { .. }
-                | Self::LinkInImage { .. }
-        )
+            | Self::Certificate { .. }
+            | Self::BaseImage { .. }
+            | Self::Build { .. }
+            | Self::Resource { .. }
+            | Self::OtherResource { .. }
+            | Self::LinkInImage { .. } => Fault::Caller,
+            Self::Unreachable { .. } | Self::Api { .. } | Self::NotReady { .. } | Self::Sidecar { .. } => {
+                Fault::Backend
+            }
+        }
     }
 
     pub(super) fn api(action: impl Into<String>) -> impl FnOnce(bollard::errors::Error) -> Self {
@@ -177,4 +190,28 @@ pub(super) fn message_of(error: &bollard::errors::Error) -> String {
 
 pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { status_code: 404, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_finds_the_daemons_disk_full_is_not_the_callers_fault() {
+        let build = |reason: &str, line: &str| DockerError::Build {
+            image: "i".into(),
+            step: "RUN pip".into(),
+            reason: reason.into(),
+            log: vec![line.into(), "more".into()],
+        };
+        assert_eq!(build("exit code 1", "ERROR: No matching distribution found").fault(), Fault::Caller);
+        let installer =
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
+        assert_eq!(build("exit code 1", installer).fault(), Fault::Backend);
+        let daemon = "write /var/lib/docker/tmp/x: no space left on device";
+        assert_eq!(build(daemon, "").fault(), Fault::Backend);
+        let pull = |reason: &str| DockerError::BaseImage { image: "i".into(), reason: reason.into() };
+        assert_eq!(pull(daemon).fault(), Fault::Backend);
+        assert_eq!(pull("pull access denied").fault(), Fault::Caller);
+    }
 }

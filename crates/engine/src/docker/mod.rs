@@ -31,9 +31,14 @@ mod labels;
 mod protections;
 mod prune;
 mod remover;
+mod settings;
 mod sidecar;
 mod template;
 
-pub use engine::{DockerEngine, DockerOptions};
+pub use engine::DockerEngine;
 pub use error::DockerError;
 pub use prune::Pruned;
+pub use settings::Docker;
+
+/// What this engine is called in configs, errors and reports.
+const NAME: &str = "docker";

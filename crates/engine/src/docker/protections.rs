@@ -1,7 +1,7 @@
 //! What a daemon enforces for its containers, in the words of configs.
 
 use super::daemon::Facts;
-use crate::engine::{Protection, State};
+use crate::{Protection, State};
 
 /// Every protection and how it stands on this daemon.
 pub(super) fn protections(facts: &Facts) -> Vec<Protection> {

@@ -2,45 +2,46 @@
 
 use belljar_core::config::SandboxConfig;
 use belljar_jail::cgroup::{Cgroups, Controller};
-use belljar_jail::probe::{State, Survey};
 
-use crate::EngineError;
+use super::NAME;
 use crate::check::{self, unenforceable, why};
 use crate::engine::Blueprint;
+use crate::{Capabilities, EngineError, State};
 
 /// Refuses what cannot be enforced here.
-pub(super) fn check(blueprint: &Blueprint, survey: &Survey, cgroups: &Cgroups) -> Result<(), EngineError> {
+pub(super) fn check(
+    blueprint: &Blueprint,
+    here: &Capabilities,
+    cgroups: &Cgroups,
+) -> Result<(), EngineError> {
     let config = &blueprint.config;
-    config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })?;
+    check::config(config)?;
     // The floor, which no config can lower.
-    if let Some(obstacle) = survey.obstacles().next() {
+    let mut obstacles = here.obstacles.iter().filter_map(|name| here.protection(name));
+    if let Some(obstacle) = obstacles.next() {
         let (reason, remedy) = why(&obstacle.state);
         return Err(EngineError::Machine { what: obstacle.name, reason, remedy });
     }
-    check::required("native", config, &survey.protections)?;
-    limits(config, survey, cgroups)?;
+    check::required(NAME, config, here)?;
+    limits(config, here, cgroups)?;
     check::tool_names(blueprint)
 }
 
 /// Limits that nothing stands in for where the kernel does not count.
-fn limits(config: &SandboxConfig, survey: &Survey, cgroups: &Cgroups) -> Result<(), EngineError> {
+fn limits(config: &SandboxConfig, here: &Capabilities, cgroups: &Cgroups) -> Result<(), EngineError> {
     let limits = &config.resource_limits;
     if let Some(seconds) = limits.cpu_time_sec
         && !cgroups.has(Controller::CpuAccounting)
     {
-        let state = survey.protection("cgroup_cpu").map(|protection| protection.state.clone());
+        let state = here.protection("cgroup_cpu").map(|protection| protection.state.clone());
         let missing =
             State::Missing { reason: "processor time is not counted here".into(), remedy: String::new() };
         let what = format!("resource_limits.cpu_time_sec = {seconds}");
-        return Err(unenforceable(
-            "native",
-            what,
-            &state.filter(|state| !state.is_active()).unwrap_or(missing),
-        ));
+        return Err(unenforceable(NAME, what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
     }
     if limits.memory_swap_mb >= 0 && cgroups.has(Controller::Memory) && !cgroups.limits_swap() && has_swap() {
         return Err(EngineError::Unenforceable {
-            engine: "native",
+            engine: NAME,
             what: format!("resource_limits.memory_swap_mb = {}", limits.memory_swap_mb),
             reason: "this kernel has swap and does not count it".into(),
             remedy: "boot it with `swapaccount=1`, or leave memory_swap_mb at -1".into(),
@@ -57,14 +58,14 @@ fn has_swap() -> bool {
 #[cfg(test)]
 mod tests {
     use belljar_core::config::Protection;
-    use belljar_jail::probe::Protection as Surveyed;
 
     use super::*;
+    use crate::Protection as Found;
 
     /// A machine with everything but what is named.
-    fn machine(without: &[&'static str]) -> Survey {
+    fn machine(without: &[&'static str]) -> Capabilities {
         let names = Protection::ALL.iter().flat_map(Protection::layers).map(|layer| layer.name());
-        let protections = names.chain(["private_root"]).map(|name| Surveyed {
+        let protections = names.chain(["private_root"]).map(|name| Found {
             name,
             purpose: "",
             state: if without.contains(&name) {
@@ -73,13 +74,16 @@ mod tests {
                 State::Active { detail: String::new() }
             },
         });
-        Survey { protections: protections.collect(), landlock: 0 }
+        let protections: Vec<_> = protections.collect();
+        let obstacles = ["user_namespace", "network_namespace", "seccomp", "capabilities", "private_root"];
+        let obstacles = obstacles.into_iter().filter(|name| without.contains(name)).collect();
+        Capabilities { protections, egress_policy: true, obstacles }
     }
 
-    fn refusal(config: SandboxConfig, survey: &Survey) -> Option<String> {
-        let blueprint = Blueprint { config, tools: Vec::new() };
+    fn refusal(config: SandboxConfig, here: &Capabilities) -> Option<String> {
+        let blueprint = Blueprint::new(config);
         let cgroups = Cgroups::none("none for this test");
-        check(&blueprint, survey, &cgroups).err().map(|error| error.to_string())
+        check(&blueprint, here, &cgroups).err().map(|error| error.to_string())
     }
 
     #[test]

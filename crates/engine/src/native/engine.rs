@@ -1,75 +1,59 @@
 //! The engine itself: what this machine allows, and how a blueprint is made ready.
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use belljar_core::config::ResourceLimits;
+use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
-use belljar_core::{Secret, layout};
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{Survey, has_ids_for_guests, survey};
+use belljar_jail::probe::{self, has_ids_for_guests, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
-use belljar_proxy::{Egress, Resolve, Roots};
+use belljar_proxy::Egress;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::check;
 use super::ids::IdPool;
+use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
+use super::reaper::Reaper;
 use super::resources::Resources;
 use super::root;
+use super::settings::Settled;
 use super::template::NativeTemplate;
 use super::way_out;
 use super::zygote::Zygote;
-use crate::EngineError;
+use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
-use crate::builder::{Layer, LayerSpec, LayerStore, Progress};
-use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Template, TemplateReport};
+use crate::builder::Layer;
+use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
-use crate::lingering::Lingering;
-use crate::python::{self, Interpreter, Search};
-use crate::reaper::Reaper;
+use crate::provision::ProvisionError;
+use crate::python::{self, Interpreter};
+use crate::{Capabilities, EngineError, Progress, Protection, State};
 
 const MIB: u64 = 1 << 20;
 
-/// How an engine is set up.
-#[derive(Clone)]
-pub struct NativeOptions {
-    /// Where dependency layers and what is known about interpreters are kept.
-    pub cache: PathBuf,
-    /// Where to look for interpreters.
-    pub search: Search,
-    /// Variables for the installer of dependencies, besides this process's own.
-    pub installer_env: Vec<(String, String)>,
-    /// Where the proxy gets addresses from, instead of the host's own resolver.
-    pub resolver: Option<Arc<dyn Resolve>>,
-    /// By whom the proxy believes hosts whose TLS it opens, instead of what the machine believes.
-    pub roots: Option<Roots>,
-    /// Values of the secrets that the proxy sets on the way out.
-    pub secrets: BTreeMap<String, Secret>,
-}
-
 /// Makes cells out of Linux namespaces.
 pub struct NativeEngine {
-    options: NativeOptions,
-    survey: Survey,
+    settings: Settled,
+    landlock: u32,
     capabilities: Capabilities,
     identity: Identity,
     resources: Arc<Resources>,
 }
 
 impl NativeEngine {
-    /// Looks at the machine. Succeeds also where no cell can be made, so that `doctor` can say why.
-    pub fn new(options: NativeOptions) -> Result<Self, EngineError> {
+    /// Looks at the machine. Succeeds also where no cell can be made, so that `doctor` can say why. Blocks.
+    pub(super) fn probe(settings: Settled) -> Result<Self, EngineError> {
         let cgroups = Cgroups::detect(&Surroundings::of_this_process());
-        let survey = survey(&cgroups)?;
+        let survey = survey(&cgroups).map_err(NativeError::Launch)?;
         let capabilities = Capabilities {
-            protections: survey.protections.clone(),
             egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
+            protections: survey.protections.into_iter().map(Protection::from).collect(),
         };
         let ids = match has_ids_for_guests() {
             true => Some(IdPool::of_this_process().map_err(EngineError::io("choose ids for cells"))?),
@@ -79,8 +63,8 @@ impl NativeEngine {
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
         raise_descriptor_limit();
         Ok(Self {
-            options,
-            survey,
+            settings,
+            landlock: survey.landlock,
             capabilities,
             identity,
             resources: Arc::new(Resources { cgroups, ids, reaper }),
@@ -103,7 +87,7 @@ impl NativeEngine {
             memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
                 .then_some(limits.memory_mb * MIB),
             writable,
-            landlock: self.survey.landlock,
+            landlock: self.landlock,
         }
     }
 
@@ -129,11 +113,12 @@ impl NativeEngine {
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Arc<dyn Template>, EngineError> {
-        check::check(blueprint, &self.survey, &self.resources.cgroups)?;
+        check::check(blueprint, &self.capabilities, &self.resources.cgroups)?;
         let config = &blueprint.config;
-        let (interpreter, layer) = self.provision(blueprint, progress).await?;
+        let (interpreter, layer) =
+            self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
-        let egress = way_out::prepare(config, &self.options).map_err(EngineError::Egress)?;
+        let egress = way_out::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
         }
@@ -159,7 +144,8 @@ impl NativeEngine {
             .map_err(EngineError::io("hand over the cell plan"))?;
         let init =
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
-        let launched = launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()])?;
+        let launched =
+            launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()]).map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
         // Everything is mounted: what was looked at need not be held open any more.
         drop((guest.grants, layer));
@@ -188,54 +174,24 @@ impl NativeEngine {
         }))
     }
 
-    /// The interpreter and the dependency layer; both may run other programs, so not on an async thread.
+    /// The interpreter and the packages. Cells of another user must be able to read the interpreter.
     async fn provision(
         &self,
         blueprint: &Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<(Interpreter, Option<Layer>), EngineError> {
-        let config = &blueprint.config;
-        let (search, wanted) = (self.options.search.clone(), config.python_version);
+    ) -> Result<(Interpreter, Option<Layer>), ProvisionError> {
         let guest_is_somebody_else = self.resources.ids.is_some();
-        let interpreter = blocking(move || {
-            let interpreter = python::find(wanted.as_ref(), &search)?;
-            if guest_is_somebody_else {
-                python::readable_by_others(&interpreter)?;
-            }
-            Ok::<_, EngineError>(interpreter)
-        })
-        .await?;
-        if config.dependencies.is_empty() {
-            return Ok((interpreter, None));
-        }
-        let spec = LayerSpec {
-            requirements: config.dependencies.clone(),
-            interpreter: interpreter.clone(),
-            allow_source_builds: config.allow_source_builds,
+        let suits = move |interpreter: &Interpreter| match guest_is_somebody_else {
+            true => python::readable_by_others(interpreter),
+            false => Ok(()),
         };
-        let store =
-            LayerStore::new(self.options.cache.join("layers")).with_env(self.options.installer_env.clone());
-        let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
-        let install = blocking(move || {
-            store.ensure(&spec, &mut |step| drop(news.send(step))).map_err(EngineError::from)
-        });
-        tokio::pin!(install);
-        let layer = loop {
-            tokio::select! {
-                Some(step) = reported.recv() => progress(step),
-                layer = &mut install => break layer?,
-            }
-        };
-        while let Ok(step) = reported.try_recv() {
-            progress(step);
-        }
-        Ok((interpreter, Some(layer)))
+        self.settings.provisioner.provide(&blueprint.config, suits, progress).await
     }
 }
 
 impl Engine for NativeEngine {
     fn name(&self) -> &'static str {
-        "native"
+        NAME
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -259,6 +215,17 @@ impl Engine for NativeEngine {
     }
 }
 
+impl From<probe::Protection> for Protection {
+    fn from(found: probe::Protection) -> Self {
+        let state = match found.state {
+            probe::State::Active { detail } => State::Active { detail },
+            probe::State::Degraded { reason, remedy } => State::Degraded { reason, remedy },
+            probe::State::Missing { reason, remedy } => State::Missing { reason, remedy },
+        };
+        Self { name: found.name, purpose: found.purpose, state }
+    }
+}
+
 fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
@@ -274,10 +241,4 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
-) -> Result<T, EngineError> {
-    on_a_thread("belljar-prepare", work).await.map_err(EngineError::io("start a background step"))?
 }

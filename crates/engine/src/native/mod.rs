@@ -1,7 +1,7 @@
 //! The embedded default: a zygote per template, cells forked ahead of need, each used once. No daemon.
 //!
 //! ```text
-//!  NativeEngine ──prepare──► NativeTemplate ── zygote (control socket) ──spawn──► NativeCell
+//!  Native ──open──► NativeEngine ──prepare──► NativeTemplate ── zygote (control socket) ──spawn──► NativeCell
 //!    survey of the machine     guest root, cell plan, interpreter                  channel, stdout, stderr, status, pidfd, cgroup
 //! ```
 //!
@@ -11,14 +11,21 @@
 mod cell;
 mod check;
 mod engine;
+mod error;
 mod ids;
+mod lingering;
 mod network_namespaces;
+mod reaper;
 mod resources;
 mod root;
+mod settings;
 mod template;
-mod watch;
 mod way_out;
 mod zygote;
 
-pub use belljar_proxy::{EgressError, Resolve, ResolveError, Resolving, Roots};
-pub use engine::{NativeEngine, NativeOptions};
+pub use engine::NativeEngine;
+pub use error::NativeError;
+pub use settings::Native;
+
+/// What this engine is called in configs, errors and reports.
+const NAME: &str = "native";

@@ -3,7 +3,7 @@
 use belljar_jail::cgroup::Cgroups;
 
 use super::ids::IdPool;
-use crate::reaper::Reaper;
+use super::reaper::Reaper;
 
 /// Shared by an engine and its templates; goes when both are gone.
 pub(super) struct Resources {

@@ -257,7 +257,7 @@ mod tests {
     fn everything_that_is_laid_out_is_in_a_reserved_place() {
         let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };
         let tools = vec![ToolSource { file_name: "t.py".into(), source: String::new() }];
-        let blueprint = Blueprint { config: SandboxConfig::default(), tools };
+        let blueprint = Blueprint { tools, ..Blueprint::new(SandboxConfig::default()) };
         let mut guest = lay_out(&blueprint, &interpreter, None, false).unwrap();
         guest.trust("authority");
         for entry in &guest.entries {

@@ -15,17 +15,18 @@ use rustix::pipe::PipeFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::NativeError;
 use super::cell::{CellEnds, NativeCell, Share};
+use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
-use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::cell::Cell;
 use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
-use crate::lingering::Lingering;
+use crate::watch::watch;
 
 /// Numbers cells across all templates of this process, so that their control groups have names of their own.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -78,9 +79,8 @@ impl NativeTemplate {
             })?),
         };
         let network = self.networks.lease();
-        let mut cgroup = self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(|error| {
-            EngineError::Cgroup { message: error.to_string(), source: io::Error::other(error) }
-        })?;
+        let mut cgroup =
+            self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(NativeError::Cgroup)?;
         let order = CellOrder {
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
             network: network.number(),
@@ -103,7 +103,7 @@ impl NativeTemplate {
         let mut cell =
             NativeCell::new(id, ends, newborn, share, template).map_err(EngineError::io("watch a cell"))?;
         if let (Some(egress), Some(listener)) = (egress, listener) {
-            cell.open_way_out(WayOut::open(egress, listener).map_err(EngineError::Egress)?);
+            cell.open_way_out(WayOut::open(egress, listener).map_err(NativeError::Egress)?);
         }
         Ok(cell)
     }
@@ -122,8 +122,8 @@ impl NativeTemplate {
         // From here on only the zygote and the cell hold them, so that their end is ours to see.
         drop(theirs);
         let ends = CellEnds {
-            stdout: watch(ours.stdout, Interest::READABLE).map_err(failed())?,
-            stderr: watch(ours.stderr, Interest::READABLE).map_err(failed())?,
+            stdout: ours.stdout,
+            stderr: ours.stderr,
             status: watch(ours.status, Interest::READABLE).map_err(failed())?,
         };
         let newborn = waiting.birth(&ends.status).await?;

@@ -5,30 +5,28 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::Decision;
-use belljar_core::config::SandboxConfig;
 use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
 
-use super::NativeOptions;
+use super::settings::Settled;
+use crate::engine::Blueprint;
 
 /// A policy made ready; `None` for one that lets nobody out.
-pub(super) fn prepare(
-    config: &SandboxConfig,
-    options: &NativeOptions,
-) -> Result<Option<Egress>, EgressError> {
+pub(super) fn prepare(blueprint: &Blueprint, settings: &Settled) -> Result<Option<Egress>, EgressError> {
+    let config = &blueprint.config;
     let policy = &config.network_policy;
     if policy.is_isolated() {
         return Ok(None);
     }
-    let mut proxy = match &options.resolver {
+    let mut proxy = match &settings.resolver {
         Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
         None => EgressOptions::from_system()?,
     };
     // As much as the cell itself: who may use half a processor shall not have another do its work.
     proxy.limits.processor_cores = config.resource_limits.cpu_quota;
-    proxy.roots = options.roots.clone().map(Into::into);
+    proxy.roots = settings.roots.clone().map(Into::into);
     // Only those it is to set: the proxy need not know the others.
-    proxy.secrets = options
-        .secrets
+    proxy.secrets = blueprint
+        .injected
         .iter()
         .filter(|(name, _)| policy.injects(name))
         .map(|(name, value)| (name.clone(), value.clone()))

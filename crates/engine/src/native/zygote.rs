@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use belljar_jail::probe::shortage;
-use belljar_jail::{CellOrder, Launched};
+use belljar_jail::{CellOrder, Launched, shortage};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::watch::watch;
-use crate::{EngineError, reaper};
+use super::{NativeError, reaper};
+use crate::EngineError;
+use crate::watch::watch;
 
 /// A zygote. Dropping it ends it, and with it go all its cells.
 pub(super) struct Zygote {
@@ -89,9 +89,9 @@ impl Zygote {
         let helper = Unmet { helper: Some(helper) };
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
-        let gone = async |why: &str| EngineError::ZygoteGone {
+        let gone = async |why: &str| EngineError::TemplateGone {
             name: name.to_owned(),
-            stderr: last_words.text_after(why).await,
+            last_words: last_words.text_after(why).await,
         };
         let greeting = tokio::time::timeout(READY_WITHIN, async {
             let mut process = None;
@@ -110,7 +110,7 @@ impl Zygote {
             Ok(Ok(greeted)) => greeted,
         };
         if greeting.r#type == "failed" {
-            return Err(EngineError::Jail {
+            return Err(NativeError::Jail {
                 step: greeting.step.unwrap_or_default(),
                 error: greeting.error.unwrap_or_default(),
                 remedy: greeting
@@ -118,7 +118,8 @@ impl Zygote {
                     .and_then(shortage)
                     .unwrap_or("`belljar doctor` tells what this machine allows")
                     .into(),
-            });
+            }
+            .into());
         }
         let ready = serde_json::from_slice(&message)
             .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
@@ -161,7 +162,10 @@ impl Zygote {
     }
 
     async fn gone(&self, why: &str) -> EngineError {
-        EngineError::ZygoteGone { name: self.name.clone(), stderr: self.last_words.text_after(why).await }
+        EngineError::TemplateGone {
+            name: self.name.clone(),
+            last_words: self.last_words.text_after(why).await,
+        }
     }
 
     fn heard(&self) -> MutexGuard<'_, Instant> {

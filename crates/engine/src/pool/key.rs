@@ -60,7 +60,7 @@ mod tests {
 
     fn blueprint() -> Blueprint {
         let tools = vec![ToolSource { file_name: "a.py".into(), source: "def a(): pass\n".into() }];
-        Blueprint { config: SandboxConfig::default(), tools }
+        Blueprint { tools, ..Blueprint::new(SandboxConfig::default()) }
     }
 
     /// Another value of the same kind.

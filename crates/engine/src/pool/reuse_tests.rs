@@ -12,9 +12,9 @@ use bytes::Bytes;
 
 use super::{PoolOptions, Shelf};
 use crate::EngineError;
-use crate::builder::Progress;
 use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
-use crate::engine::{Blueprint, BoxFuture, Capabilities, Engine, Need, Template, TemplateReport};
+use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
+use crate::{Capabilities, Progress};
 
 /// A cell that counts its uses and can be told to come out of a reset in doubt.
 struct Reusable {
@@ -137,7 +137,7 @@ fn shelf(uses: u32, resets_well: bool) -> Arc<Shelf> {
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
     let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };
     let engine = Arc::new(NoEngine(capabilities));
-    Shelf::open(engine, Blueprint { config, tools: Vec::new() }, Arc::new(template), options)
+    Shelf::open(engine, Blueprint::new(config), Arc::new(template), options)
 }
 
 /// The cells that so many uses in a row get, each given back with or without a good word.

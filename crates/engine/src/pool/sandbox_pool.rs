@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::key::PoolKey;
 use super::lease::Lease;
 use super::shelf::{CheckoutError, Shelf, ShelfStats};
-use crate::builder::Progress;
+use crate::Progress;
 use crate::engine::{Blueprint, Engine};
 use crate::{EngineError, Fault};
 

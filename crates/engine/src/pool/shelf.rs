@@ -395,10 +395,10 @@ impl Shelf {
         template: Option<Arc<dyn Template>>,
         need: Need,
     ) -> Result<Box<dyn Cell>, EngineError> {
-        let closed = || EngineError::ZygoteGone { name: self.name.clone(), stderr: String::new() };
+        let closed = || EngineError::TemplateGone { name: self.name.clone(), last_words: String::new() };
         let template = template.ok_or_else(closed)?;
         match template.spawn(need).await {
-            Err(gone @ EngineError::ZygoteGone { .. }) => {
+            Err(gone @ EngineError::TemplateGone { .. }) => {
                 self.revive(&template, &gone).await?.ok_or_else(closed)?.spawn(need).await
             }
             made => made,

@@ -7,6 +7,7 @@ use belljar_core::config::PythonVersion;
 
 use super::interpreter::{OLDEST, Version, dotted};
 use super::search::PYTHON_ENV;
+use crate::Fault;
 
 /// A candidate that could not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +103,17 @@ pub enum PythonError {
 }
 
 fn shortage_of(error: &std::io::Error) -> String {
-    let remedy = error.raw_os_error().and_then(belljar_jail::probe::shortage);
+    let remedy = error.raw_os_error().and_then(belljar_jail::shortage);
     remedy.map(|remedy| format!(": {error}; {remedy}")).unwrap_or_default()
 }
 
 impl PythonError {
-    /// Whether the machine has to change, and not what was asked for.
-    pub(crate) fn is_the_machines(&self) -> bool {
-        matches!(self, Self::Unasked { .. } | Self::Examine { .. })
+    /// Whose fault it is: the machine's where it could not look, else the caller's.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Unasked { .. } | Self::Examine { .. } => Fault::Backend,
+            _ => Fault::Caller,
+        }
     }
 }
 

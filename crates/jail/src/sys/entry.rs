@@ -7,9 +7,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+#[cfg(confine)]
 use crate::helper;
 
 /// The name under which a program is the jail helper.
+#[cfg(confine)]
 pub(crate) const HELPER_NAME: &str = "belljar-jail-helper";
 
 /// Runs a function instead of `main` in a process with a given name. This applies to every program
@@ -65,4 +67,5 @@ pub unsafe fn is_called(count: c_int, arguments: *const *const c_char, name: &st
     !first.is_null() && unsafe { CStr::from_ptr(first) }.to_bytes() == name.as_bytes()
 }
 
+#[cfg(confine)]
 crate::run_instead_of_main!(HELPER_NAME, helper::run);

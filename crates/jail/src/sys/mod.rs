@@ -9,6 +9,8 @@
 
 #[path = "init/bounds.rs"]
 pub mod bounds;
+#[cfg(confine)]
 pub(crate) mod cell;
 pub(crate) mod entry;
+#[cfg(confine)]
 pub(crate) mod kernel;

@@ -1,16 +1,17 @@
 //! Images: what is in them, when they are built, and what a failure says.
 
-use belljar_runtime::{Blueprint, DockerEngine, DockerOptions, FileResource, Runtime, ToolSource};
+use belljar_engine::docker::Docker;
+use belljar_runtime::{Blueprint, FileResource, Runtime, ToolSource};
 
 use crate::world::{answer, config, docker, run, runtime, runtime_from, sandbox};
 
 #[tokio::test]
 async fn an_unchanged_blueprint_is_built_once_and_a_changed_tool_again() {
     let Some(_daemon) = runtime() else { return };
-    let engine = DockerEngine::connect(DockerOptions::default()).await.unwrap();
+    let engine = Docker::connect().await.unwrap();
     let tool =
         ToolSource { file_name: "t.py".into(), source: format!("def t(): return {}\n", std::process::id()) };
-    let mut blueprint = Blueprint { config: config("once"), tools: vec![tool] };
+    let mut blueprint = Blueprint { tools: vec![tool], ..Blueprint::new(config("once")) };
     let mut lines = Vec::new();
     let (tag, built) = engine.build(&blueprint, &mut |step| lines.push(format!("{step:?}"))).await.unwrap();
     assert!(built && lines.iter().any(|line| line.contains("COPY tools")), "{lines:?}");
@@ -37,7 +38,7 @@ async fn tools_and_dependencies_are_in_the_image_and_nobody_can_write_there() {
         file_name: "adder.py".into(),
         source: "async def add(a, b):\n    return a + b\n".into(),
     }];
-    let sandbox = match runtime.prepare(Blueprint { config, tools }, &mut |_| {}).await {
+    let sandbox = match runtime.prepare(Blueprint { tools, ..Blueprint::new(config) }, &mut |_| {}).await {
         Ok(sandbox) => sandbox,
         Err(error) if error.to_string().contains("pip install") => {
             println!("packages: skipped (no index can be reached while an image is built)");
@@ -77,8 +78,7 @@ async fn granted_files_are_mounted_where_the_daemon_finds_them() {
     std::fs::write(directory.path().join("f"), "granted").unwrap();
     // As a controller in a container would see it: another path here than on the daemon's host.
     let map = [("/controller/data", directory.path())].into_iter().collect();
-    let options = DockerOptions { host_path_map: map, ..DockerOptions::default() };
-    let Some(runtime) = runtime_from(Runtime::builder(), options) else { return };
+    let Some(runtime) = runtime_from(Runtime::builder(), Docker::new().host_path_map(map)) else { return };
     let mut config = config("mounts");
     config.resources = vec![FileResource::new("/controller/data", "/data")];
     let sandbox = sandbox(&runtime, config.clone()).await;
@@ -97,7 +97,8 @@ async fn a_container_that_does_not_get_ready_shows_its_last_words() {
         file_name: "bad.py".into(),
         source: "import os\nos.write(2, b'farewell\\n')\nos._exit(9)\n".into(),
     }];
-    let error = runtime.prepare(Blueprint { config: config("mute"), tools }, &mut |_| {}).await.err();
+    let error =
+        runtime.prepare(Blueprint { tools, ..Blueprint::new(config("mute")) }, &mut |_| {}).await.err();
     let error = error.expect("it cannot be made ready").to_string();
     assert!(error.contains("is not ready") && error.contains("| farewell"), "{error}");
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use belljar_runtime::{DockerEngine, DockerOptions, Runtime, Verdict};
+use belljar_engine::docker::Docker;
+use belljar_runtime::{Runtime, Verdict};
 
 use crate::world::{HANG, answer, config, eventually, runtime, sandbox};
 
 async fn refusal(address: &str) -> String {
-    let options = DockerOptions { address: Some(address.to_owned()), ..DockerOptions::default() };
-    DockerEngine::connect(options).await.err().expect("there is no daemon").to_string()
+    Docker::new().address(address).open().await.err().expect("there is no daemon").to_string()
 }
 
 #[tokio::test]
@@ -147,8 +147,8 @@ async fn a_daemon_that_restarts_in_the_middle_of_a_run_gives_a_verdict_and_is_us
     }
     let Some(mut daemon) = OwnDaemon::new() else { return };
     daemon.take_base_image();
-    let options = DockerOptions { address: Some(daemon.address()), ..DockerOptions::default() };
-    let runtime = Runtime::builder().build_on_docker(options).await.unwrap();
+    let docker = Docker::new().address(daemon.address());
+    let runtime = Runtime::builder().engine(docker).build().await.unwrap();
     let sandbox = sandbox(&runtime, config("restart")).await;
     let mut run = sandbox.stream("emit_log('begun')\ntime.sleep(100)");
     assert!(run.next().await.is_some());

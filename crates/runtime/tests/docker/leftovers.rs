@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use belljar_runtime::{DockerEngine, DockerOptions, SandboxConfig};
+use belljar_engine::docker::Docker;
+use belljar_runtime::SandboxConfig;
 
 use crate::world::{config, containers, docker, eventually, run, runtime, sandbox, volumes};
 
@@ -102,7 +103,7 @@ async fn two_hosts_on_one_daemon_leave_each_other_alone() {
         "python:3.11-slim",
         "true",
     ]);
-    let engine = DockerEngine::connect(DockerOptions::default()).await.unwrap();
+    let engine = Docker::connect().await.unwrap();
     let pruned = engine.prune(false).await.unwrap();
     // Connecting sweeps too, and may have been first.
     eventually("the orphan is gone", || containers(&ours, "orphan").is_empty()).await;

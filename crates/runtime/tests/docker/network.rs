@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use belljar_core::config::Injection;
-use belljar_runtime::{DockerOptions, NetworkPolicy, NetworkVerdict, Runtime, SandboxConfig, Secret};
+use belljar_engine::docker::Docker;
+use belljar_runtime::{NetworkPolicy, NetworkVerdict, Runtime, SandboxConfig, Secret};
 use serde_json::json;
 
 use crate::world::{
@@ -35,13 +36,9 @@ fn server(name: &'static str) -> u16 {
     port
 }
 
-fn options() -> DockerOptions {
+fn options() -> Docker {
     let known = ["one.test", "two.test"].map(|name| (name.to_owned(), HOME.parse().unwrap()));
-    DockerOptions {
-        egress_network: Some("host".into()),
-        known_hosts: known.into(),
-        ..DockerOptions::default()
-    }
+    Docker::new().egress_network("host").known_hosts(known)
 }
 
 fn allowing(name: &str, host: &str, port: u16) -> SandboxConfig {
@@ -225,8 +222,8 @@ fn processor_time(container: &str) -> Option<f64> {
 #[tokio::test]
 async fn a_flood_of_handshakes_costs_the_proxy_no_more_than_the_cell_may_use_itself() {
     let made = rcgen::generate_simple_self_signed(["one.test".to_owned()]).unwrap();
-    let builder = Runtime::builder().secrets([("KEY".to_owned(), Secret::new("hunter2-hunter2"))].into());
-    let options = DockerOptions { roots_pem: Some(made.cert.pem()), ..options() };
+    let builder = Runtime::builder().secrets([("KEY", Secret::new("hunter2-hunter2"))]);
+    let options = options().roots_pem(made.cert.pem());
     let Some(runtime) = runtime_from(builder, options) else { return };
     let mut config = allowing("flood", "one.test", 443);
     let [host, header, secret, prefix] = ["one.test", "X-Key", "KEY", ""].map(String::from);

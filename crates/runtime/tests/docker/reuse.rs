@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use belljar_runtime::{DockerOptions, Verdict};
+use belljar_engine::docker::Docker;
+use belljar_runtime::Verdict;
 use serde_json::json;
 
 use crate::world::{WHICH, answer, config, eventually, run, runtime, runtime_with, sandbox};
 
 #[tokio::test]
 async fn a_container_is_used_as_often_as_it_may_be_and_then_replaced() {
-    let Some(runtime) = runtime_with(DockerOptions { max_uses: 3, ..DockerOptions::default() }) else {
+    let Some(runtime) = runtime_with(Docker::new().max_uses(3)) else {
         return;
     };
     let sandbox = sandbox(&runtime, config("uses")).await;

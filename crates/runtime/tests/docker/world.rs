@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use belljar_runtime::{DockerOptions, ExecutionResult, Runtime, RuntimeBuilder, Sandbox, SandboxConfig};
+use belljar_engine::docker::Docker;
+use belljar_runtime::{ExecutionResult, Runtime, RuntimeBuilder, Sandbox, SandboxConfig};
 
 use crate::engine::connect_or_skip;
 
@@ -11,15 +12,15 @@ use crate::engine::connect_or_skip;
 pub(crate) const HANG: Duration = Duration::from_secs(180);
 
 pub(crate) fn runtime() -> Option<Runtime> {
-    runtime_with(DockerOptions::default())
+    runtime_with(Docker::new())
 }
 
-pub(crate) fn runtime_with(options: DockerOptions) -> Option<Runtime> {
-    connect_or_skip(Runtime::builder().max_overflow(2), options)
+pub(crate) fn runtime_with(docker: Docker) -> Option<Runtime> {
+    connect_or_skip(Runtime::builder().max_overflow(2), docker)
 }
 
-pub(crate) fn runtime_from(builder: RuntimeBuilder, options: DockerOptions) -> Option<Runtime> {
-    connect_or_skip(builder, options)
+pub(crate) fn runtime_from(builder: RuntimeBuilder, docker: Docker) -> Option<Runtime> {
+    connect_or_skip(builder, docker)
 }
 
 /// A config under a name that no other test has, so that its containers can be told from theirs.

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 
-use belljar_runtime::{
-    DockerOptions, NetworkVerdict, Resolve, Resolving, Roots, Runtime, Sandbox, SandboxConfig, Secret,
-    Session,
-};
+use belljar_engine::docker::Docker;
+use belljar_engine::egress::{Resolve, Resolving, Roots};
+use belljar_engine::native::Native;
+use belljar_runtime::{NetworkVerdict, Runtime, Sandbox, SandboxConfig, Secret, Session};
 
 use crate::corpus::{Case, cases};
 use crate::engine::{build_with, engine, only_on};
@@ -81,14 +81,9 @@ fn known_hosts() -> BTreeMap<String, IpAddr> {
 async fn sandbox(host: &Host, leads: &Leads) -> Option<Sandbox> {
     let nobody = rcgen::generate_simple_self_signed(["nobody.test".to_owned()]).unwrap().cert.pem();
     let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new("hunter2-hunter2"))]);
-    let builder = Runtime::builder().secrets(secrets).resolver(leads.clone());
-    let options = DockerOptions {
-        egress_network: Some("host".into()),
-        known_hosts: known_hosts(),
-        roots_pem: Some(nobody.clone()),
-        ..DockerOptions::default()
-    };
-    let runtime = build_with(builder.roots(Roots::from_pem(&nobody).unwrap()), options)?;
+    let native = Native::new().resolver(leads.clone()).roots(Roots::from_pem(&nobody).unwrap());
+    let docker = Docker::new().egress_network("host").known_hosts(known_hosts()).roots_pem(nobody);
+    let runtime = build_with(Runtime::builder().secrets(secrets), native, docker)?;
     // The usual ports as well, so that a case can be about something else than its port.
     let network_policy = policy_with_credentials(&[80, 443, host.port]);
     Some(runtime.sandbox(SandboxConfig { network_policy, ..config() }).await.unwrap())

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use belljar_core::Secret;
 use belljar_core::config::Injection;
+use belljar_engine::docker::Docker;
+use belljar_engine::egress::{Resolve, ResolveError, Resolving, Roots};
+use belljar_engine::native::Native;
 use belljar_runtime::{
-    DockerOptions, ExecutionResult, FileResource, NetworkPolicy, Resolve, ResolveError, Resolving, Roots,
-    Runtime, RuntimeBuilder, Sandbox, SandboxConfig,
+    ExecutionResult, FileResource, NetworkPolicy, Runtime, RuntimeBuilder, Sandbox, SandboxConfig,
 };
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -78,16 +80,13 @@ impl World {
 
     async fn build(builder: RuntimeBuilder, roots: String, made: CertifiedKey<KeyPair>) -> Option<Self> {
         let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(SECRET))]);
-        let builder = builder.secrets(secrets).resolver(Everywhere);
-        let builder = builder.roots(Roots::from_pem(&roots).unwrap());
+        let native = Native::new().resolver(Everywhere).roots(Roots::from_pem(&roots).unwrap());
         // A proxy in a container is told in other words: it has no resolver of ours, and reaches this world on the host's network.
-        let options = DockerOptions {
-            egress_network: Some("host".into()),
-            known_hosts: KNOWN.map(|name| (name.to_owned(), HOME)).into(),
-            roots_pem: Some(roots),
-            ..DockerOptions::default()
-        };
-        let runtime = build_with(builder, options)?;
+        let docker = Docker::new()
+            .egress_network("host")
+            .known_hosts(KNOWN.map(|name| (name.to_owned(), HOME)))
+            .roots_pem(roots);
+        let runtime = build_with(builder.secrets(secrets), native, docker)?;
         let certificates = tempfile::tempdir().unwrap();
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(certificates.path(), readable).unwrap();

@@ -155,7 +155,8 @@ async fn generators_of_a_tool() {
         def draw(): return [_own.random(), _sub.random(), process.current_process().authkey.hex()]\n\
         def steady(): return _seeded.random()\n";
     let tools = vec![ToolSource { file_name: "draws.py".into(), source: source.into() }];
-    let sandbox = runtime.prepare(Blueprint { config: config(), tools }, &mut |_| {}).await.unwrap();
+    let sandbox =
+        runtime.prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {}).await.unwrap();
     assert!(sandbox.report().warnings.is_empty(), "{:?}", sandbox.report().warnings);
     let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     let draw = "emit_result([draw(), steady()])";

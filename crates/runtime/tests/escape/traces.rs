@@ -99,7 +99,8 @@ async fn random_numbers_after_the_zygote_has_drawn_some() {
     let source = "import random, secrets, ssl, tempfile, uuid\nrandom.random(); ssl.RAND_bytes(8); uuid.uuid4(); uuid.uuid1()\n\
                   secrets.token_hex(4); tempfile.mktemp(dir='/')\n";
     let tools = vec![ToolSource { file_name: "draws.py".into(), source: source.into() }];
-    let sandbox = runtime.prepare(Blueprint { config: config(), tools }, &mut |_| {}).await.unwrap();
+    let sandbox =
+        runtime.prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {}).await.unwrap();
     assert!(sandbox.report().warnings.is_empty(), "{:?}", sandbox.report().warnings);
     let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     differ(&step(&mut one, DRAWS).await, &step(&mut other, DRAWS).await);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use belljar_engine::native::Native;
 use belljar_runtime::{Runtime, SandboxConfig};
 
 use crate::support::{config, data, run, runtime, sandbox_with};
@@ -57,12 +58,11 @@ async fn a_dependency_is_installed_mounted_and_preloaded() {
     make_wheel(wheels.path(), "belljar_broken", "raise RuntimeError('cannot load me')\n");
     let cache = tempfile::tempdir().unwrap();
     std::fs::set_permissions(cache.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let runtime = Runtime::builder()
-        .cache_dir(cache.path().into())
+    let native = Native::new()
+        .cache_dir(cache.path())
         .python(python)
-        .installer_env([("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", &wheels.path().display().to_string())])
-        .build()
-        .unwrap();
+        .installer_env([("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", &wheels.path().display().to_string())]);
+    let runtime = Runtime::builder().engine(native).build().await.unwrap();
     let dependencies = vec!["belljar_sample".into(), "belljar_broken".into()];
     let sandbox = sandbox_with(&runtime, SandboxConfig { dependencies, ..config() }).await;
     let script = "import sys\nahead = 'belljar_sample' in sys.modules\nimport belljar_sample\n\

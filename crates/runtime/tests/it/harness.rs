@@ -140,7 +140,7 @@ async fn a_cell_gets_the_secrets_its_config_names_and_no_others() {
         return;
     }
     let values = [("MINE", "s3cret"), ("OTHER", "not yours")].map(|(n, v)| (n.to_owned(), Secret::new(v)));
-    let runtime = build(belljar_runtime::Runtime::builder().secrets(values.into())).unwrap();
+    let runtime = build(belljar_runtime::Runtime::builder().secrets(values)).unwrap();
     let sandbox = sandbox_with(&runtime, SandboxConfig { secrets: vec!["MINE".into()], ..config() }).await;
     let result = run(&sandbox, "emit_result([os.environ['MINE'] == 's3cret', 'OTHER' in os.environ])").await;
     assert_eq!(data(&result), "[true,false]");

@@ -4,36 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_engine::Blueprint;
-use belljar_engine::native::{NativeEngine, NativeOptions};
+use belljar_engine::native::{Native, NativeEngine};
 use belljar_engine::pool::{CheckoutError, PoolError, PoolOptions, SandboxPool};
-use belljar_engine::python::Search;
 use belljar_runtime::SandboxConfig;
 
 use crate::engine::cache;
 use crate::support::{HANG, config, data, eventually, processes_below, run, runtime, sandbox_with};
 
 fn blueprint(name: &str, pool_size: usize) -> Blueprint {
-    Blueprint { config: SandboxConfig { pool_size, ..SandboxConfig::new(name) }, tools: Vec::new() }
+    Blueprint::new(SandboxConfig { pool_size, ..SandboxConfig::new(name) })
 }
 
-fn engine() -> Option<Arc<NativeEngine>> {
+async fn engine() -> Option<Arc<NativeEngine>> {
     runtime()?;
-    let search = Search::from_env(Some(cache()));
-    Some(Arc::new(
-        NativeEngine::new(NativeOptions {
-            cache: cache(),
-            search,
-            installer_env: Vec::new(),
-            resolver: None,
-            roots: None,
-            secrets: Default::default(),
-        })
-        .unwrap(),
-    ))
+    Some(Arc::new(Native::new().cache_dir(cache()).open().await.unwrap()))
 }
 
 async fn pool(blueprints: Vec<Blueprint>, max_overflow: usize) -> Option<SandboxPool> {
-    let pool = SandboxPool::new(engine()?, PoolOptions { max_overflow, ..PoolOptions::default() });
+    let pool = SandboxPool::new(engine().await?, PoolOptions { max_overflow, ..PoolOptions::default() });
     pool.startup(blueprints).await.expect("the pool starts");
     Some(pool)
 }
@@ -55,7 +43,7 @@ async fn startup_fills_every_stock_and_shutdown_empties_all() {
 
 #[tokio::test]
 async fn a_startup_that_fails_keeps_nothing_and_names_the_sandbox() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine().await else { return };
     let pool = SandboxPool::new(engine, PoolOptions::default());
     let mut bad = blueprint("bad", 1);
     bad.config.python_version = Some("3.99".parse().unwrap());
@@ -154,7 +142,7 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
 
 #[tokio::test]
 async fn idle_cells_hold_no_more_memory_than_they_may() {
-    let Some(engine) = engine() else { return };
+    let Some(engine) = engine().await else { return };
     let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20 };
     let pool = SandboxPool::new(engine, options);
     pool.startup(vec![blueprint("large", 50)]).await.unwrap();

@@ -147,7 +147,7 @@ const SUICIDAL: &str = "import os, sys\ndef die():\n    sys.stderr.write('farewe
 async fn suicidal(runtime: &Runtime) -> Sandbox {
     let tools = vec![ToolSource { file_name: "t.py".into(), source: SUICIDAL.into() }];
     runtime
-        .prepare(Blueprint { config: with_stock(2), tools }, &mut |_| {})
+        .prepare(Blueprint { tools, ..Blueprint::new(with_stock(2)) }, &mut |_| {})
         .await
         .expect("it is ready at first")
 }
@@ -179,7 +179,10 @@ async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
         source: "import os, sys\nsys.stderr.write('cannot bear it\\n'); sys.stderr.flush()\nos._exit(7)\n"
             .into(),
     }];
-    let error =
-        runtime.prepare(Blueprint { config: config(), tools }, &mut |_| {}).await.err().expect("it dies");
+    let error = runtime
+        .prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {})
+        .await
+        .err()
+        .expect("it dies");
     assert!(error.to_string().contains("cannot bear it"), "{error}");
 }

@@ -9,6 +9,7 @@ use belljar_runtime::{Blueprint, ExecutionResult, Runtime, Sandbox, SandboxConfi
 pub(crate) const HANG: Duration = Duration::from_secs(120);
 
 /// A runtime, or `None` with the reason printed where cells cannot be made.
+#[track_caller]
 pub(crate) fn runtime() -> Option<Runtime> {
     build(Runtime::builder())
 }
@@ -37,7 +38,7 @@ pub(crate) async fn sandbox_with_tools(runtime: &Runtime, tools: &[(&str, &str)]
         .map(|(name, source)| ToolSource { file_name: (*name).into(), source: (*source).into() })
         .collect();
     runtime
-        .prepare(Blueprint { config: config(), tools }, &mut |_| {})
+        .prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {})
         .await
         .expect("the sandbox can be made ready")
 }

@@ -49,7 +49,8 @@ async fn tool_names_that_are_paths_are_refused() {
     let Some(runtime) = runtime() else { return };
     for name in ["../x.py", "a/b.py", "x.txt", ".py", ".hidden.py"] {
         let tool = belljar_runtime::ToolSource { file_name: name.into(), source: String::new() };
-        let blueprint = belljar_runtime::Blueprint { config: config(), tools: vec![tool] };
+        let blueprint =
+            belljar_runtime::Blueprint { tools: vec![tool], ..belljar_runtime::Blueprint::new(config()) };
         assert!(runtime.prepare(blueprint, &mut |_| {}).await.is_err(), "{name} was taken");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use belljar_core::wire::Execute;
+use belljar_engine::docker::Docker;
+use belljar_engine::native::Native;
 use belljar_runtime::{
     Blueprint, ExecutionId, ExecutionMode, ExecutionRequest, ResourceLimits, Runtime, SandboxConfig,
     ScriptExecutor, Secret,
@@ -28,9 +30,9 @@ proptest! {
         let mut request = ExecutionRequest::new("emit_result(1)");
         request.required_secrets.push(name.clone());
         let index = format!("https://user:{value}@pypi.example");
-        let builder = Runtime::builder()
-            .secrets(secrets.clone())
-            .installer_env([("PIP_INDEX_URL", index.as_str())]);
+        let builder = Runtime::builder().secrets(secrets.clone());
+        let native = Native::new().installer_env([("PIP_INDEX_URL", index.as_str())]);
+        let docker = Docker::new().installer_env([("PIP_INDEX_URL", index.as_str())]);
         let executor = ScriptExecutor::new("native", ResourceLimits::default(), ExecutionMode::Plan)
             .with_secrets(vec![name.clone()], Arc::new(secrets.clone()));
         let id = ExecutionId::new("id");
@@ -49,10 +51,11 @@ proptest! {
             serde_json::to_string(&secrets).unwrap(),
             format!("{request:?} {request:#?}"),
             format!("{builder:?} {builder:#?}"),
+            format!("{native:?} {native:#?} {docker:?} {docker:#?}"),
             format!("{executor:?} {executor:#?}"),
             format!("{execute:?} {execute:#?}"),
             config.to_toml().unwrap() + &config.to_json().unwrap(),
-            format!("{:#?}", Blueprint { config, tools: Vec::new() }),
+            format!("{:#?}", Blueprint { injected: secrets.clone(), ..Blueprint::new(config) }),
         ];
         for text in shown {
             assert_absent(&value, "what a type shows", &text);

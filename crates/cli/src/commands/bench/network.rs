@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use belljar::NetworkPolicy;
-use belljar_proxy::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
+use belljar::engine::egress::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

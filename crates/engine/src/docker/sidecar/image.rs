@@ -14,8 +14,8 @@ use tokio::sync::OnceCell;
 
 use super::entry::{self, PROXY_NAME};
 use crate::EngineError;
+use crate::Progress;
 use crate::blocking::on_a_thread;
-use crate::builder::Progress;
 use crate::docker::DockerError;
 use crate::docker::build::{build_from, is_there};
 use crate::docker::container::WAY_OUT;

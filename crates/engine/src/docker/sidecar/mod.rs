@@ -28,7 +28,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::Decision;
-use belljar_core::config::SandboxConfig;
 
 use self::manager::Manager;
 use self::setup::Setup;
@@ -36,11 +35,10 @@ use super::container::WAY_OUT;
 use super::daemon::Daemon;
 use super::labels::Controller;
 use super::remover::Remover;
-use super::{DockerError, DockerOptions};
-use crate::EngineError;
-use crate::builder::Progress;
-use crate::engine::BoxFuture;
+use super::{Docker, DockerError};
+use crate::engine::{Blueprint, BoxFuture};
 use crate::supervised::{ContainerEgress, Introduction};
+use crate::{EngineError, Progress};
 
 /// How long a proxy may take to be there again.
 const THERE_WITHIN: Duration = Duration::from_secs(30);
@@ -52,8 +50,8 @@ pub(super) struct SidecarSettings<'a> {
     pub(super) daemon: &'a Daemon,
     pub(super) controller: &'a Controller,
     pub(super) remover: &'a Remover,
-    pub(super) config: &'a SandboxConfig,
-    pub(super) options: &'a DockerOptions,
+    pub(super) blueprint: &'a Blueprint,
+    pub(super) settings: &'a Docker,
 }
 
 /// One config's proxy, kept running for as long as this is held.

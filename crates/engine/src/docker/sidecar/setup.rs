@@ -36,11 +36,12 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn new(settings: &SidecarSettings<'_>, image: String) -> Self {
-        let SidecarSettings { daemon, controller, remover, config, options } = settings;
+        let SidecarSettings { daemon, controller, remover, blueprint, settings } = settings;
+        let config = &blueprint.config;
         let policy = config.network_policy.clone();
         // Only those it is to set: the proxy need not know the others.
-        let secrets = options
-            .secrets
+        let secrets = blueprint
+            .injected
             .iter()
             .filter(|(name, _)| policy.injects(name))
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
@@ -51,12 +52,12 @@ impl Setup {
             controller: (*controller).clone(),
             name: config.name.clone(),
             image,
-            network: options.egress_network.clone().unwrap_or_else(|| "bridge".to_owned()),
+            network: settings.egress_network.clone().unwrap_or_else(|| "bridge".to_owned()),
             volume: format!("belljar-{}-{}", config.name, &random()[..16]),
             secrets,
             policy,
-            known_hosts: options.known_hosts.clone(),
-            roots_pem: options.roots_pem.clone().or_else(host_roots),
+            known_hosts: settings.known_hosts.clone(),
+            roots_pem: settings.roots_pem.clone().or_else(host_roots),
             // As much for each cell as it has itself: who may use half a processor shall not have another do its work.
             processor_cores: config.resource_limits.cpu_quota,
         }

@@ -4,7 +4,7 @@ use super::super::zygote::SOCKETS_WERE_MADE;
 use super::NativeCell;
 use crate::cell::{Autopsy, CellLife, CellView, End};
 use crate::engine::BoxFuture;
-use crate::reaper;
+use crate::native::reaper;
 
 impl CellLife for NativeCell {
     fn interrupt(&mut self) {

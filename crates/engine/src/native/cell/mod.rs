@@ -1,12 +1,11 @@
 //! One cell, as the host holds it.
 //!
-//! * `io` writes to its channel and reads its channel and its pipes, in `burst`s.
+//! * `io` writes to its channel and reads its channel and its pipes.
 //! * `view` asks its control group, its scratch places and its egress.
 //! * `life` interrupts it, kills it, and learns how it ended.
 //!
 //! When a cell is dropped, its parts go to the reaper's thread, which kills it and tidies up.
 
-mod burst;
 mod io;
 mod life;
 mod view;
@@ -24,17 +23,17 @@ use tokio::io::unix::AsyncFd;
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
 use super::template::NativeTemplate;
-use super::watch::watch;
 use super::way_out::WayOut;
 use super::zygote::{Newborn, refusal};
-use crate::cell::{Cell, CellIo, CellView, End, Outbox, Output};
-use crate::reaper::Remains;
+use crate::cell::{Cell, CellIo, CellView, End, Output, Streams};
+use crate::native::reaper::Remains;
+use crate::watch::watch;
 
 /// One side's ends of what a cell is connected by, besides its channel.
-pub(super) struct CellEnds<E> {
-    pub(super) stdout: E,
-    pub(super) stderr: E,
-    pub(super) status: E,
+pub(super) struct CellEnds<S> {
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) status: S,
 }
 
 /// What a cell has of things that there are only so many of.
@@ -56,22 +55,18 @@ pub(super) struct NativeCell {
 }
 
 struct Parts {
-    channel: AsyncFd<OwnedFd>,
-    stdout: Option<AsyncFd<OwnedFd>>,
-    stderr: Option<AsyncFd<OwnedFd>>,
+    streams: Streams,
     status: AsyncFd<OwnedFd>,
     process: AsyncFd<OwnedFd>,
     scratch: Vec<OwnedFd>,
     way_out: Option<WayOut>,
     share: Share,
-    channel_open: bool,
-    outbox: Outbox,
     /// As far as PID 1 has told: nobody in the cell has made a socket.
     network_is_untouched: bool,
 }
 
-/// How much is read at once.
-const READ_SIZE: usize = 64 * 1024;
+/// The longest line that a harness says before it is ready.
+const LONGEST_GREETING: usize = 64 * 1024;
 
 impl NativeCell {
     pub(super) fn new(
@@ -82,16 +77,12 @@ impl NativeCell {
         template: Arc<NativeTemplate>,
     ) -> std::io::Result<Self> {
         let parts = Parts {
-            channel: watch(newborn.channel, Interest::READABLE | Interest::WRITABLE)?,
-            stdout: Some(ends.stdout),
-            stderr: Some(ends.stderr),
+            streams: Streams::new(newborn.channel, ends.stdout, ends.stderr)?,
             status: ends.status,
             process: watch(newborn.process, Interest::READABLE)?,
             scratch: newborn.scratch,
             way_out: None,
             share,
-            channel_open: true,
-            outbox: Outbox::default(),
             network_is_untouched: newborn.is_untouched,
         };
         Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
@@ -107,7 +98,7 @@ impl NativeCell {
     /// Waits for the harness's `ready`; the reason when it does not come.
     pub(super) async fn wait_until_ready(&mut self) -> Result<(), String> {
         const WITHIN: Duration = Duration::from_secs(30);
-        let mut lines = Lines::with_limit(READ_SIZE);
+        let mut lines = Lines::with_limit(LONGEST_GREETING);
         let mut said = String::new();
         let ready = tokio::time::timeout(WITHIN, async {
             loop {
@@ -172,13 +163,12 @@ impl Cell for NativeCell {
 impl Drop for NativeCell {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let Parts { channel, stdout, stderr, status, process, scratch, share, network_is_untouched, .. } =
-            parts;
+        let Parts { streams, status, process, scratch, share, network_is_untouched, .. } = parts;
         let Share { cgroup, host_id, network } = share;
         self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            handles: Box::new((channel, stdout, stderr, scratch)),
+            handles: Box::new((streams, scratch)),
             lingering: self.template.lingering.clone(),
             belongings: Box::new(Belongings {
                 status: status.into_inner(),

@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 use belljar_jail::cgroup::CellCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::lingering::{Lingering, Lingers};
+use super::lingering::{Lingering, Lingers};
 
 /// What is left of a cell: a handle on its PID 1, and what to tidy up once that is gone.
-pub(crate) struct Remains {
-    pub(crate) process: OwnedFd,
-    pub(crate) cgroup: CellCgroup,
+pub(super) struct Remains {
+    pub(super) process: OwnedFd,
+    pub(super) cgroup: CellCgroup,
     /// Dropped as soon as every process is gone: handles on what goes with the last of them.
-    pub(crate) handles: Box<dyn Send>,
+    pub(super) handles: Box<dyn Send>,
     /// Where it is counted while its memory is not free.
-    pub(crate) lingering: Lingering,
+    pub(super) lingering: Lingering,
     /// Dropped when everything else is gone: descriptors, the user id, the network place. Never if the cell cannot be got rid of: better to
     /// lose them than to give them to two cells.
-    pub(crate) belongings: Box<dyn Send>,
+    pub(super) belongings: Box<dyn Send>,
 }
 
 /// A handle on the reaper's thread.
 #[derive(Clone)]
-pub(crate) struct Reaper {
+pub(super) struct Reaper {
     queue: Sender<Remains>,
     outstanding: Arc<Outstanding>,
 }
@@ -53,7 +53,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 impl Reaper {
     /// Starts the thread. It ends when the last handle is gone and nothing is left to reap.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(super) fn start() -> io::Result<Self> {
         let (queue, arrivals) = channel();
         let outstanding = Arc::new(Outstanding::default());
         let mut work = Work {
@@ -67,7 +67,7 @@ impl Reaper {
     }
 
     /// Kills what is left of a cell and tidies up after it.
-    pub(crate) fn reap(&self, remains: Remains) {
+    pub(super) fn reap(&self, remains: Remains) {
         *self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
         if let Err(refused) = self.queue.send(remains) {
             // The thread is gone, which only a panic in it can have done.
@@ -77,7 +77,7 @@ impl Reaper {
     }
 
     /// Waits until everything handed over so far is gone.
-    pub(crate) fn wait_until_idle(&self) {
+    pub(super) fn wait_until_idle(&self) {
         let count = self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         drop(self.outstanding.none.wait_while(count, |count| *count > 0));
     }
@@ -94,7 +94,7 @@ impl Outstanding {
 }
 
 /// Kills PID 1 of a cell's pid namespace; the kernel kills the rest with it.
-pub(crate) fn kill(process: &OwnedFd) {
+pub(super) fn kill(process: &OwnedFd) {
     // Fails only when it is dead already.
     let _ = rustix::process::pidfd_send_signal(process, rustix::process::Signal::KILL);
 }

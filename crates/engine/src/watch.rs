@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
     deprecated,
     reason = "its successor is unsafe over types that may swap their descriptor; an OwnedFd that is never lent mutably cannot"
 )]
-pub(super) fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     rustix::io::ioctl_fionbio(&fd, true)?;
     AsyncFd::with_interest(fd, interest)
 }

@@ -7,8 +7,10 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::io::unix::AsyncFd;
 
-use super::READ_SIZE;
-use crate::cell::Burst;
+use super::Burst;
+
+/// How much is read at once.
+const READ_SIZE: usize = 64 * 1024;
 
 /// A burst in the making.
 #[derive(Default)]
@@ -67,7 +69,8 @@ impl From<Poll<Option<Bytes>>> for Read {
 }
 
 thread_local! {
-    /// Where bytes land before they are copied to a place of their own size; a buffer per cell would be most of what a cell costs the host.
+    /// Where bytes land before they are copied to a place of their own size. A buffer for each cell would
+    /// be most of what a cell costs the host.
     static LANDING: RefCell<Box<[u8; READ_SIZE]>> = RefCell::new(Box::new([0; READ_SIZE]));
 }
 

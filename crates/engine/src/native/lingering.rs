@@ -18,7 +18,7 @@ const MOST: usize = 4;
 
 /// Those of one template.
 #[derive(Clone, Default)]
-pub(crate) struct Lingering(Arc<State>);
+pub(super) struct Lingering(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -27,16 +27,16 @@ struct State {
 }
 
 /// One of them, until it is dropped.
-pub(crate) struct Lingers(Lingering);
+pub(super) struct Lingers(Lingering);
 
 impl Lingering {
-    pub(crate) fn one_more(&self) -> Lingers {
+    pub(super) fn one_more(&self) -> Lingers {
         self.0.count.fetch_add(1, Ordering::SeqCst);
         Lingers(self.clone())
     }
 
     /// Returns when few enough are left.
-    pub(crate) async fn wait_for_room(&self) {
+    pub(super) async fn wait_for_room(&self) {
         loop {
             let one_less = self.0.one_less.notified();
             if self.0.count.load(Ordering::SeqCst) < MOST {

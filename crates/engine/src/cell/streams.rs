@@ -1,0 +1,131 @@
+//! The descriptors that a cell is connected by, where it has descriptors on this machine.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::burst::{Gathered, poll_read, read_now};
+use super::{Leftovers, Outbox, Output};
+use crate::watch::watch;
+
+/// A cell's channel, a socket, and its two pipes. An engine's [`CellIo`](super::CellIo) can hand on to it.
+#[derive(Debug)]
+pub struct Streams {
+    channel: AsyncFd<OwnedFd>,
+    channel_open: bool,
+    stdout: Option<AsyncFd<OwnedFd>>,
+    stderr: Option<AsyncFd<OwnedFd>>,
+    outbox: Outbox,
+}
+
+impl Streams {
+    /// Makes our ends of a cell's connections non-blocking, and watches them. Within a tokio runtime.
+    pub fn new(channel: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            channel: watch(channel, Interest::READABLE | Interest::WRITABLE)?,
+            channel_open: true,
+            stdout: Some(watch(stdout, Interest::READABLE)?),
+            stderr: Some(watch(stderr, Interest::READABLE)?),
+            outbox: Outbox::default(),
+        })
+    }
+
+    /// As [`CellIo::send`](super::CellIo::send) has it.
+    pub fn send(&mut self, bytes: Bytes) {
+        self.outbox.push(bytes);
+    }
+
+    /// As [`CellIo::poll_flush`](super::CellIo::poll_flush) has it.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { outbox, channel, .. } = self;
+        outbox.poll_write(cx, |cx, bytes| poll_send(channel, cx, bytes))
+    }
+
+    /// As [`CellIo::poll_output`](super::CellIo::poll_output) has it.
+    pub fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
+        let mut burst = Gathered::default();
+        if self.channel_open && burst.channel.take(poll_read(&self.channel, cx).into()) {
+            self.channel_open = false;
+        }
+        for (pipe, gathered) in [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
+        {
+            if pipe.as_ref().is_some_and(|open| gathered.take(poll_read(open, cx).into())) {
+                *pipe = None;
+            }
+        }
+        if burst.is_empty() {
+            let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
+            return if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending };
+        }
+        self.complete(&mut burst);
+        Poll::Ready(Output::Burst(burst.into()))
+    }
+
+    /// Reads what is there and waits for nothing.
+    pub fn take_leftovers(&mut self) -> Leftovers {
+        let mut leftovers = Leftovers::default();
+        loop {
+            let mut burst = Gathered::default();
+            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
+                self.channel_open = false;
+            }
+            self.read_printed(&mut burst);
+            if burst.is_empty() {
+                return leftovers;
+            }
+            leftovers.add(&burst.into());
+            if leftovers.is_plenty() {
+                return leftovers;
+            }
+        }
+    }
+
+    fn read_printed(&mut self, burst: &mut Gathered) {
+        for (pipe, gathered) in [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
+        {
+            if pipe.as_ref().is_some_and(|open| gathered.take(read_now(open))) {
+                *pipe = None;
+            }
+        }
+    }
+
+    /// Reads on until prints and frames fit together: every frame written before the last print seen, and
+    /// every print before the last frame seen. The reactor is not asked: it may not know yet.
+    fn complete(&mut self, burst: &mut Gathered) {
+        // A guest that writes without pause would keep us here.
+        const ROUNDS: usize = 8;
+        for _ in 0..ROUNDS {
+            let printed = burst.printed();
+            self.read_printed(burst);
+            if burst.printed() == printed && printed == 0 {
+                return;
+            }
+            let framed = burst.channel.0.len();
+            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
+                self.channel_open = false;
+            }
+            if burst.channel.0.len() == framed {
+                return;
+            }
+        }
+    }
+}
+
+/// Most lines fit at once, so this tries before it asks the reactor.
+fn poll_send(channel: &AsyncFd<OwnedFd>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    let send = || rustix::net::send(channel.get_ref(), bytes, SendFlags::NOSIGNAL);
+    loop {
+        match send() {
+            Err(Errno::AGAIN) => {}
+            sent => return Poll::Ready(sent.map_err(Into::into)),
+        }
+        // The reactor may remember a readiness that is used up; it is then asked again.
+        ready!(channel.poll_write_ready(cx))?.clear_ready();
+    }
+}

@@ -1,0 +1,162 @@
+//! One subprocess, as the host holds it.
+
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use belljar_core::wire::{Lines, PROTOCOL};
+use belljar_core::{CellId, Decision};
+use bytes::Bytes;
+use serde::Deserialize;
+
+use super::process::{Leaving, Process};
+use crate::{
+    Autopsy, BoxFuture, Cell, CellIo, CellLife, CellUsage, CellView, Leftovers, Output, Streams,
+    TemplateReport, Until,
+};
+
+/// How long an interpreter may take until its harness is ready: tools and packages are loaded meanwhile.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+/// The longest line that a harness says before it is ready.
+const LONGEST_GREETING: usize = 256 * 1024;
+
+/// One subprocess. It is killed, with its process group, when it is dropped.
+pub(super) struct LocalCell {
+    id: CellId,
+    streams: Streams,
+    process: Process,
+    leaving: Leaving,
+}
+
+/// The first line of a harness that serves one cell.
+#[derive(Deserialize)]
+struct Ready {
+    r#type: String,
+    protocol: u32,
+    python: String,
+    tools: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl LocalCell {
+    pub(super) fn new(id: CellId, streams: Streams, process: Process, leaving: Leaving) -> Self {
+        Self { id, streams, process, leaving }
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// What the harness says when it is ready, or why it did not get there.
+    pub(super) async fn wait_until_ready(&mut self) -> Result<TemplateReport, String> {
+        let mut printed = Vec::new();
+        let ready = tokio::time::timeout(READY_WITHIN, self.greeting(&mut printed)).await;
+        let reason = match ready {
+            Ok(Ok(Ready { protocol: PROTOCOL, python, tools, warnings, .. })) => {
+                return Ok(TemplateReport { python, tools, warnings, ..TemplateReport::default() });
+            }
+            Ok(Ok(ready)) => format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
+            Ok(Err(reason)) => reason,
+            Err(_) => format!("it was not ready within {} s", READY_WITHIN.as_secs()),
+        };
+        let said = String::from_utf8_lossy(&printed);
+        Err(if said.trim().is_empty() { reason } else { format!("{reason}; it said: {}", said.trim()) })
+    }
+
+    async fn greeting(&mut self, printed: &mut Vec<u8>) -> Result<Ready, String> {
+        let mut lines = Lines::with_limit(LONGEST_GREETING);
+        loop {
+            match std::future::poll_fn(|cx| self.poll_output(cx)).await {
+                Output::Burst(burst) => {
+                    printed.extend_from_slice(&burst.stdout);
+                    printed.extend_from_slice(&burst.stderr);
+                    lines.push(&burst.channel);
+                }
+                Output::Closed => {
+                    return Err(format!("it ended before it was ready ({:?})", self.process.end().await));
+                }
+            }
+            while let Some(line) = lines.next_line().map_err(|error| error.to_string())? {
+                match serde_json::from_slice::<Ready>(line) {
+                    Ok(ready) if ready.r#type == "ready" => return Ok(ready),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl CellIo for LocalCell {
+    fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn send(&mut self, bytes: Bytes) {
+        self.streams.send(bytes);
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.streams.poll_flush(cx)
+    }
+
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
+        self.streams.poll_output(cx)
+    }
+
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        Box::pin(std::future::ready(self.streams.take_leftovers()))
+    }
+}
+
+/// Nothing is counted: a process that a script starts is not told from any other of this user.
+impl CellView for LocalCell {
+    fn usage(&self) -> CellUsage {
+        CellUsage::default()
+    }
+
+    fn scratch_is_full(&self) -> bool {
+        false
+    }
+
+    fn take_denials(&mut self) -> Vec<Decision> {
+        Vec::new()
+    }
+
+    fn take_decisions(&mut self, _until: Until) -> BoxFuture<'_, Vec<Decision>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+impl CellLife for LocalCell {
+    fn interrupt(&mut self) {
+        self.process.interrupt();
+    }
+
+    fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(async move { Autopsy { end: self.process.end().await, usage: self.usage() } })
+    }
+
+    fn uses_left(&self) -> u32 {
+        0
+    }
+
+    fn reset(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+impl Cell for LocalCell {
+    fn id(&self) -> CellId {
+        self.id
+    }
+}
+
+impl Drop for LocalCell {
+    fn drop(&mut self) {
+        self.leaving.add(self.process.clone());
+    }
+}

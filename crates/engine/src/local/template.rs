@@ -1,0 +1,112 @@
+//! A blueprint made ready: files, and an interpreter to start.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use belljar_core::CellId;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::cell::LocalCell;
+use super::home::Home;
+use super::process::{Leaving, Process};
+use crate::{BoxFuture, Cell, EngineError, Need, Streams, Template, TemplateReport};
+
+/// Numbers cells across all templates of this process.
+static CELLS: AtomicU64 = AtomicU64::new(1);
+
+pub(super) struct LocalTemplate {
+    pub(super) name: String,
+    pub(super) python: PathBuf,
+    pub(super) home: Arc<Home>,
+    pub(super) report: TemplateReport,
+    /// Every process it ever started that may be alive.
+    pub(super) living: Mutex<Living>,
+    /// The cell by which the template was tried.
+    pub(super) first: Mutex<Option<LocalCell>>,
+    pub(super) leaving: Leaving,
+}
+
+/// The processes of a template, unless it is closed.
+#[derive(Default)]
+pub(super) struct Living {
+    is_closed: bool,
+    processes: Vec<Process>,
+}
+
+impl LocalTemplate {
+    /// Starts an interpreter and waits until its harness is ready.
+    pub(super) async fn make(&self) -> Result<(LocalCell, TemplateReport), EngineError> {
+        let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
+        let mut cell = self.start(id).map_err(EngineError::io("start an interpreter"))?;
+        self.register(cell.process())?;
+        let report = cell.wait_until_ready().await;
+        let report = report.map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
+        Ok((cell, report))
+    }
+
+    fn start(&self, id: CellId) -> std::io::Result<LocalCell> {
+        let (place, arguments, env) = self.home.place(id)?;
+        let (ours, theirs) = UnixStream::pair()?;
+        let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        // Before there is a process that somebody would have to end.
+        let streams = Streams::new(ours.into(), stdout, stderr)?;
+        let child = Command::new(&self.python)
+            .args(arguments)
+            .env_clear()
+            .envs(env)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(their_stdout))
+            .stderr(Stdio::from(their_stderr))
+            .process_group(0)
+            .spawn()?;
+        let process = Process::watch(child, (place, Arc::clone(&self.home)))?;
+        Ok(LocalCell::new(id, streams, process, self.leaving.clone()))
+    }
+
+    fn register(&self, process: &Process) -> Result<(), EngineError> {
+        let mut living = self.living();
+        if living.is_closed {
+            return Err(EngineError::Spawn { name: self.name.clone(), reason: "it is closed".to_owned() });
+        }
+        living.processes.retain(Process::is_running);
+        living.processes.push(process.clone());
+        Ok(())
+    }
+
+    fn living(&self) -> MutexGuard<'_, Living> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Template for LocalTemplate {
+    fn report(&self) -> &TemplateReport {
+        &self.report
+    }
+
+    fn close(&self) {
+        let mut living = self.living();
+        living.is_closed = true;
+        for process in living.processes.drain(..) {
+            self.leaving.add(process);
+        }
+        drop(living);
+        drop(self.first.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn spawn(&self, _need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move {
+            let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let cell = match first {
+                Some(cell) => cell,
+                None => self.make().await?.0,
+            };
+            Ok(Box::new(cell) as Box<dyn Cell>)
+        })
+    }
+}
