@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
 use belljar_engine::builder::Progress;
 use belljar_engine::docker::{DockerEngine, DockerOptions};
 use belljar_engine::native::{NativeEngine, NativeOptions, Resolve, Roots};
-use belljar_engine::pool::{PoolOptions, SandboxPool};
+use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
 use belljar_engine::python::Search;
 use belljar_engine::{Blueprint, Capabilities, Engine};
 
@@ -19,11 +20,16 @@ use crate::{RuntimeError, Sandbox, mask};
 /// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
 const CACHE_ENV: &str = "BELLJAR_CACHE";
 
-/// Belljar, embedded: it needs a tokio runtime around it and nothing else.
+/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all clones are one runtime.
+///
+/// When the last clone is dropped, templates that no sandbox and no session holds end in the background. [`Self::shutdown`]
+/// ends everything and waits for it.
+#[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
-    pool: SandboxPool,
-    secrets: BTreeMap<String, Secret>,
+    pool: Arc<SandboxPool>,
+    checkout_timeout: Option<Duration>,
+    secrets: Arc<BTreeMap<String, Secret>>,
 }
 
 /// Sets a [`Runtime`] up.
@@ -37,11 +43,12 @@ pub struct RuntimeBuilder {
     resolver: Option<Arc<dyn Resolve>>,
     roots: Option<Roots>,
     pool: PoolOptions,
+    checkout_timeout: Option<Duration>,
 }
 
 impl std::fmt::Debug for RuntimeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { cache, python, secrets, installer_env, resolver: _, roots, pool } = self;
+        let Self { cache, python, secrets, installer_env, resolver: _, roots, pool, checkout_timeout } = self;
         f.debug_struct("RuntimeBuilder")
             .field("cache", cache)
             .field("python", python)
@@ -49,6 +56,7 @@ impl std::fmt::Debug for RuntimeBuilder {
             .field("installer_env", installer_env)
             .field("roots", roots)
             .field("pool", pool)
+            .field("checkout_timeout", checkout_timeout)
             .finish_non_exhaustive()
     }
 }
@@ -106,6 +114,33 @@ impl RuntimeBuilder {
         self
     }
 
+    /// How many templates there may be at once, held, kept warm or being prepared. 32 by default.
+    ///
+    /// When another config is opened, templates that nobody holds make room for it, the least recently used first. A template that
+    /// somebody holds is never taken away and opening is never refused, so there can be more as long as all of them are held. The
+    /// surplus goes as soon as nobody holds it.
+    #[must_use]
+    pub fn max_templates(mut self, templates: usize) -> Self {
+        self.pool.max_templates = templates;
+        self
+    }
+
+    /// How long a template that nobody holds is kept warm. 5 minutes by default. With zero it ends with its last sandbox or
+    /// session.
+    #[must_use]
+    pub fn keep_warm(mut self, time: Duration) -> Self {
+        self.pool.keep_warm = time;
+        self
+    }
+
+    /// How long a run or a new session waits for a cell when all of them are in use. After that its error is
+    /// [`CheckoutError::TimedOut`](crate::CheckoutError::TimedOut). By default it waits as long as it takes.
+    #[must_use]
+    pub fn checkout_timeout(mut self, within: Duration) -> Self {
+        self.checkout_timeout = Some(within);
+        self
+    }
+
     /// Looks at the machine. Succeeds also where no cell can be made; [`Runtime::capabilities`] then says why.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
         let cache = self.cache.or_else(default_cache).ok_or(RuntimeError::NoCacheDirectory)?;
@@ -123,7 +158,7 @@ impl RuntimeBuilder {
             roots: self.roots,
             secrets: self.secrets.clone(),
         })?;
-        Ok(Runtime::on(Arc::new(engine), self.pool, self.secrets))
+        Ok(Runtime::on(Arc::new(engine), self.pool, self.checkout_timeout, self.secrets))
     }
 
     /// The same on containers: connects to a daemon that speaks Docker's API. What this builder knows of secrets and installers counts
@@ -133,14 +168,19 @@ impl RuntimeBuilder {
         options.installer_env.extend(installer);
         options.secrets.extend(self.secrets.clone());
         let engine = DockerEngine::connect(options).await?;
-        Ok(Runtime::on(Arc::new(engine), self.pool, self.secrets))
+        Ok(Runtime::on(Arc::new(engine), self.pool, self.checkout_timeout, self.secrets))
     }
 }
 
 impl Runtime {
-    fn on(engine: Arc<dyn Engine>, pool: PoolOptions, secrets: BTreeMap<String, Secret>) -> Self {
-        let pool = SandboxPool::new(Arc::clone(&engine), pool);
-        Self { engine, pool, secrets }
+    fn on(
+        engine: Arc<dyn Engine>,
+        pool: PoolOptions,
+        checkout_timeout: Option<Duration>,
+        secrets: BTreeMap<String, Secret>,
+    ) -> Self {
+        let pool = Arc::new(SandboxPool::new(Arc::clone(&engine), pool));
+        Self { engine, pool, checkout_timeout, secrets: Arc::new(secrets) }
     }
 
     /// The defaults.
@@ -168,12 +208,14 @@ impl Runtime {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools.
+    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent calls for one config make
+    /// it ready once.
     pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
         self.prepare(Blueprint { config, tools: Vec::new() }, &mut |_| {}).await
     }
 
-    /// Makes a config and its tools ready; `progress` hears of long installs.
+    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future stops the work, unless
+    /// others wait for the same.
     pub async fn prepare(
         &self,
         blueprint: Blueprint,
@@ -181,7 +223,7 @@ impl Runtime {
     ) -> Result<Sandbox, RuntimeError> {
         let config = blueprint.config.clone();
         self.check_secrets(&config)?;
-        let shelf = self.pool.open(blueprint, progress).await?;
+        let hold = self.pool.open(blueprint, progress).await?;
         let values = self
             .secrets
             .iter()
@@ -191,8 +233,8 @@ impl Runtime {
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets(config.secrets, Arc::new(values))
             .hiding(self.injected(&config.network_policy).map(|(_, value)| value))
-            .with_warnings(shelf.report().warnings.clone().into());
-        Ok(Sandbox::new(shelf, executor))
+            .with_warnings(hold.report().warnings.clone().into());
+        Ok(Sandbox::new(hold, executor, self.checkout_timeout))
     }
 
     /// Refuses to hand out what could not be kept out of results.
@@ -213,10 +255,23 @@ impl Runtime {
         policy.inject.iter().filter_map(|injection| self.secrets.get_key_value(&injection.secret))
     }
 
+    /// Every template that is live or being prepared, also those that are only kept warm.
+    pub fn templates(&self) -> Vec<LiveTemplate> {
+        self.pool.templates()
+    }
+
     /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
-    pub async fn shutdown(self) {
-        self.pool.shutdown();
-        self.engine.settle().await;
+    ///
+    /// From then on every clone of this runtime, its sandboxes and its sessions answer with [`RuntimeError::ShutDown`]. It may be
+    /// called again, and by several at once: each call waits for the end.
+    pub async fn shutdown(&self) {
+        self.pool.shutdown().await;
+    }
+
+    /// The same, but runs and steps in progress may finish within `grace`. They are killed after that. Nothing more
+    /// begins meanwhile: callers who still wait for a cell are refused, and so is the next step of a session.
+    pub async fn shutdown_within(&self, grace: Duration) {
+        self.pool.shutdown_within(grace).await;
     }
 }
 

@@ -29,9 +29,9 @@ impl Session {
         Self { id: lease.id(), lease: Some(lease), executor, is_fresh: true }
     }
 
-    /// Whether another step can be run: not after one that crashed, was killed or was dropped.
+    /// Whether another step can be run: not after one that crashed, was killed or was dropped, nor after a shutdown.
     pub fn is_alive(&self) -> bool {
-        self.lease.is_some()
+        self.lease.as_ref().is_some_and(|lease| lease.hold().check().is_ok())
     }
 
     /// Runs one step. Dropping the future ends the session.
@@ -60,6 +60,7 @@ impl Session {
         let mut request = request.into();
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
+        let _in_progress = self.lease.as_ref().map(Lease::begin).transpose()?;
         let mut lease = self.lease.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.

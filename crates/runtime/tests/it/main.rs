@@ -20,6 +20,7 @@ mod hosts;
 mod pool;
 mod pool_deaths;
 mod pythons;
+mod registry;
 mod sessions;
 mod stalled_readers;
 mod streaming;

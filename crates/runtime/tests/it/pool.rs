@@ -45,7 +45,7 @@ async fn startup_fills_every_stock_and_shutdown_empties_all() {
     assert_eq!((stats["a"].idle, stats["b"].idle), (2, 1));
     assert!(!processes_below(std::process::id()).is_empty());
     let mut held = pool.checkout("a").await.unwrap();
-    pool.shutdown();
+    pool.shutdown().await;
     // Also what is leased: its zygote is gone, and it with it.
     let closed = std::future::poll_fn(|cx| held.cell().poll_output(cx));
     assert_eq!(tokio::time::timeout(HANG, closed).await.unwrap(), belljar_engine::Output::Closed);
@@ -155,7 +155,7 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
 #[tokio::test]
 async fn idle_cells_hold_no_more_memory_than_they_may() {
     let Some(engine) = engine() else { return };
-    let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20 };
+    let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20, ..PoolOptions::default() };
     let pool = SandboxPool::new(engine, options);
     pool.startup(vec![blueprint("large", 50)]).await.unwrap();
     let idle = pool.stats()["large"].idle;
