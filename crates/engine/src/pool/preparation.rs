@@ -11,7 +11,7 @@ use super::hold::TemplateHold;
 use super::key::PoolKey;
 use super::registry::{Entry, Registry, State};
 use super::sandbox_pool::PoolError;
-use super::shutdown::end;
+use super::shutdown::{end, end_all};
 use super::template_pool::{Ending, TemplatePool};
 use crate::EngineError;
 use crate::builder::Progress;
@@ -82,14 +82,17 @@ impl Waiter {
 }
 
 impl Registry {
-    /// Prepares a template and tells all who wait what came of it.
+    /// Prepares a template and tells all who wait what came of it. Those that are in the way end first, so that there are
+    /// never more than there may be.
     pub(super) async fn prepare(
         self: Arc<Self>,
         key: PoolKey,
         blueprint: Blueprint,
         preparation: Arc<Preparation>,
+        in_the_way: Vec<Arc<TemplatePool>>,
     ) {
         let unfinished = Unfinished { registry: &self, key: &key, preparation: &preparation };
+        end_all(in_the_way, Ending::Closed).await;
         let prepared = self.prepare_unless_in_vain(&key, &blueprint, &preparation).await;
         let outcome = match prepared {
             None => return,

@@ -30,7 +30,7 @@ use super::options::PoolOptions;
 use super::preparation::{Preparation, Waiter};
 use super::retention::Retention;
 use super::sandbox_pool::PoolError;
-use super::shutdown::{end, end_soon};
+use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
 use crate::builder::Progress;
 use crate::engine::{Blueprint, Engine};
@@ -55,8 +55,8 @@ pub(super) struct Registry {
     state: Mutex<State>,
     /// Cancelled by `shutdown`: whatever is being prepared stops.
     pub(super) stopping: CancellationToken,
-    /// Templates being prepared.
-    pub(super) preparing: TaskTracker,
+    /// Templates being prepared, and templates being ended.
+    pub(super) work: TaskTracker,
     /// Rung when it may be time to look for templates whose time is over.
     released: Arc<Notify>,
     pub(super) me: Weak<Self>,
@@ -90,7 +90,7 @@ impl Registry {
                 janitor: None,
             }),
             stopping: CancellationToken::new(),
-            preparing: TaskTracker::new(),
+            work: TaskTracker::new(),
             released: Arc::default(),
             me: me.clone(),
         })
@@ -128,15 +128,16 @@ impl Registry {
                 let preparation = Preparation::new(&blueprint.config.name);
                 let waiter = preparation.join();
                 state.entries.insert(key.clone(), Entry::Preparing(Arc::clone(&preparation)));
+                let gone = state.retention.hold(key);
+                let in_the_way = state.take_out(&gone);
                 let me = self.me.upgrade().expect("a registry in use exists");
-                self.preparing.spawn(me.prepare(key.clone(), blueprint.clone(), preparation));
-                Found::Preparing(waiter)
+                self.work.spawn(me.prepare(key.clone(), blueprint.clone(), preparation, in_the_way));
+                return Ok(Found::Preparing(waiter));
             }
         };
+        // No more than there were: nothing has to go for it.
         let gone = state.retention.hold(key);
-        let ending = state.take_out(&gone);
-        drop(state);
-        end_soon(ending);
+        debug_assert!(gone.is_empty(), "{gone:?} had to go for a template that was there");
         Ok(found)
     }
 
@@ -172,7 +173,7 @@ impl Registry {
             let gone = state.retention.release(&pool.key, Instant::now());
             state.take_out(&gone)
         };
-        end_soon(ending);
+        self.end_soon(ending);
         self.released.notify_one();
     }
 
@@ -208,7 +209,7 @@ impl Registry {
             let gone = state.retention.expired(Instant::now());
             (state.take_out(&gone), state.retention.next_expiry())
         };
-        end_soon(ending);
+        self.end_soon(ending);
         next
     }
 }

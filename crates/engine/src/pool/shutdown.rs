@@ -16,20 +16,11 @@ pub(super) async fn end(pool: Arc<TemplatePool>, why: Ending) {
     pool.wait_for_tasks().await;
 }
 
-/// Ends templates in the background.
-pub(super) fn end_soon(pools: Vec<Arc<TemplatePool>>) {
+/// Ends templates and waits until their processes are gone.
+pub(super) async fn end_all(pools: Vec<Arc<TemplatePool>>, why: Ending) {
     if pools.is_empty() {
         return;
     }
-    let ending = pools.clone();
-    let work = move || ending.iter().for_each(|pool| pool.close(Ending::Closed));
-    if thread::Builder::new().name("belljar-end".into()).spawn(work).is_err() {
-        // A machine that has no thread to give: whoever is here waits.
-        pools.iter().for_each(|pool| pool.close(Ending::Closed));
-    }
-}
-
-async fn end_all(pools: Vec<Arc<TemplatePool>>, why: Ending) {
     let ending = pools.clone();
     let ended = on_a_thread("belljar-end", move || ending.iter().for_each(|pool| pool.close(why))).await;
     if ended.is_err() {
@@ -38,6 +29,22 @@ async fn end_all(pools: Vec<Arc<TemplatePool>>, why: Ending) {
 }
 
 impl Registry {
+    /// Ends templates in the background, also where there is no async runtime.
+    pub(super) fn end_soon(&self, pools: Vec<Arc<TemplatePool>>) {
+        if pools.is_empty() {
+            return;
+        }
+        let (ending, known) = (pools.clone(), self.work.token());
+        let work = move || {
+            ending.iter().for_each(|pool| pool.close(Ending::Closed));
+            drop((ending, known));
+        };
+        if thread::Builder::new().name("belljar-end".into()).spawn(work).is_err() {
+            // A machine that has no thread to give: whoever is here waits.
+            pools.iter().for_each(|pool| pool.close(Ending::Closed));
+        }
+    }
+
     /// Ends every template, live, ending or in preparation. From the first moment on nothing more may begin. What is in
     /// progress may finish within `grace` and is killed then. Comes back when nothing is left on the system.
     pub(super) async fn shut_down(&self, grace: Duration) {
@@ -62,8 +69,8 @@ impl Registry {
         // Who calls again with less patience is not held up: what is killed below is in progress no more.
         let _ = tokio::time::timeout(grace, finished).await;
         end_all(known.clone(), Ending::ShutDown).await;
-        self.preparing.close();
-        self.preparing.wait().await;
+        self.work.close();
+        self.work.wait().await;
         for pool in &known {
             pool.wait_for_tasks().await;
         }

@@ -14,6 +14,7 @@ mod compatibility;
 mod confinement;
 mod dependencies;
 mod endings;
+mod ends;
 mod freshness;
 mod harness;
 mod hosts;
