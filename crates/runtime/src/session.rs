@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::pool::Lease;
+use belljar_engine::pool::{InProgress, Lease};
 use belljar_engine::{CellUsage, Leftovers, Until};
 
 use crate::control::{RunHandle, Wishes};
@@ -47,9 +47,9 @@ impl Session {
         Self { cell: Arc::new(cell), handle: RunHandle::default() }
     }
 
-    /// Whether another step can be run: not after one that crashed, was killed or was dropped.
+    /// Whether another step can be run: not after one that crashed, was killed or was dropped, nor after a shutdown.
     pub fn is_alive(&self) -> bool {
-        matches!(*self.cell.lock(), State::Fresh(_) | State::Used(_))
+        self.cell.is_alive()
     }
 
     /// Reaches the step that is under way, from anywhere: `interrupt` is Ctrl-C, after which the
@@ -116,7 +116,7 @@ impl HeldCell {
     ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
-        let (mut place, mut lease, is_fresh) = self.take()?;
+        let (_in_progress, mut place, mut lease, is_fresh) = self.take()?;
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.
         let (leftovers, used_before) = match is_fresh {
@@ -133,18 +133,27 @@ impl HeldCell {
         Ok(result)
     }
 
-    /// Takes the cell for a step, and whether nothing has run in it yet.
-    fn take(&self) -> Result<(Place<'_>, Lease, bool), RuntimeError> {
-        let mut state = self.lock();
-        match std::mem::replace(&mut *state, State::InUse) {
-            State::Fresh(lease) => Ok((Place(Some(self)), lease, true)),
-            State::Used(lease) => Ok((Place(Some(self)), lease, false)),
-            State::InUse => Err(RuntimeError::StepUnderWay { cell: self.id }),
-            State::Over => {
-                *state = State::Over;
-                Err(RuntimeError::SessionOver { cell: self.id })
-            }
+    fn is_alive(&self) -> bool {
+        match &*self.lock() {
+            State::Fresh(lease) | State::Used(lease) => lease.hold().check().is_ok(),
+            State::InUse | State::Over => false,
         }
+    }
+
+    /// Takes the cell for a step, and whether nothing has run in it yet.
+    fn take(&self) -> Result<(InProgress, Place<'_>, Lease, bool), RuntimeError> {
+        let mut state = self.lock();
+        let in_progress = match &*state {
+            State::Fresh(lease) | State::Used(lease) => lease.begin()?,
+            State::InUse => return Err(RuntimeError::StepUnderWay { cell: self.id }),
+            State::Over => return Err(RuntimeError::SessionOver { cell: self.id }),
+        };
+        let (lease, is_fresh) = match std::mem::replace(&mut *state, State::InUse) {
+            State::Fresh(lease) => (lease, true),
+            State::Used(lease) => (lease, false),
+            State::InUse | State::Over => unreachable!("the cell was here, and the state is locked"),
+        };
+        Ok((in_progress, Place(Some(self)), lease, is_fresh))
     }
 }
 

@@ -49,7 +49,7 @@ struct Single {
 
 impl Single {
     fn start(interpreter: &Interpreter, home: &Path) -> Self {
-        let blueprint = Blueprint { config: SandboxConfig::default(), tools: Vec::new() };
+        let blueprint = Blueprint::new(SandboxConfig::default());
         let mut settings = template_settings(&blueprint);
         let workspace = home.join("workspace");
         std::fs::create_dir(&workspace).unwrap();

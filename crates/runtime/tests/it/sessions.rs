@@ -125,7 +125,7 @@ async fn a_step_that_cannot_be_interrupted_ends_the_session_and_says_so() {
 }
 
 /// A directory that a guest of either engine can write to, and how it is granted.
-fn shared() -> (tempfile::TempDir, SandboxConfig) {
+pub(crate) fn shared() -> (tempfile::TempDir, SandboxConfig) {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
