@@ -25,12 +25,14 @@ fuzz: ## libFuzzer on everything that parses a stranger's bytes; SECONDS_EACH=60
 
 check: fmt lint deny test ## what must pass before a change lands
 
-fmt: ## is it formatted
+fmt: ## is it formatted, Rust and Python
 	$(CARGO) fmt --all --check
+	@scripts/ruff format --check --quiet .
 
-lint: ## clippy with warnings denied, and the width of comments
+lint: ## clippy with warnings denied, ruff, and the width of comments
 	@scripts/comment-width
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@scripts/ruff check --quiet .
 
 deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \

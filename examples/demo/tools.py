@@ -1,4 +1,7 @@
-"""Two tools that the demo's script calls. Any function in a tool file can be called by scripts; `async def` ones without `await`."""
+"""Two tools that the demo's script calls.
+
+Scripts can call any function in a tool file. They call `async def` ones without `await`.
+"""
 
 import asyncio
 

@@ -3,6 +3,7 @@
 To open is to look whether it is there (`Absent`, with a reason, if not), to make what a user would keep between jobs, and to do
 one job that is not counted. `jobs` gives a `Sample` or raises `Failure`.
 """
+
 from __future__ import annotations
 
 import json
@@ -10,7 +11,6 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
-from typing import Optional
 
 from . import venv
 from .channel import Channel, Failure
@@ -36,7 +36,7 @@ class Sample:
     n: int
     p50_ms: float
     p95_ms: float
-    times_ms: Optional[list[float]] = None  # each of them, where the candidate tells
+    times_ms: list[float] | None = None  # each of them, where the candidate tells
 
 
 class Candidate:
@@ -88,7 +88,7 @@ class Command(Candidate):
 class Driver(Candidate):
     """A library, driven in an interpreter of its own."""
 
-    channel: Optional[Channel] = None
+    channel: Channel | None = None
 
     def jobs(self, count: int, rest_s: float) -> Sample:
         return of_times(self.channel.jobs(count, rest_s))
@@ -108,7 +108,11 @@ def of_times(times: list[float]) -> Sample:
 
 class Belljar(Candidate):
     name, what, per_round = "belljar", "belljar: warm run, never-used cell", 30
-    fresh = Freshness("never-used clone of a warmed CPython", "namespaces, seccomp, Landlock, cgroup; no network", IMPORTED_AHEAD)
+    fresh = Freshness(
+        "never-used clone of a warmed CPython",
+        "namespaces, seccomp, Landlock, cgroup; no network",
+        IMPORTED_AHEAD,
+    )
 
     def open(self, setting: Setting) -> None:
         self.program = need_belljar(setting)
@@ -147,7 +151,9 @@ class Python(Command):
 
     def open(self, setting: Setting) -> None:
         self.command = [setting.python, "-c", SCRIPT]
-        self.version = run([setting.python, "-c", "import platform; print(platform.python_version())"]).strip()
+        self.version = run(
+            [setting.python, "-c", "import platform; print(platform.python_version())"]
+        ).strip()
         self.jobs(1, 0)
 
 
@@ -160,7 +166,16 @@ class Bubblewrap(Command):
         if not bwrap:
             raise Absent("no bwrap on the path (package bubblewrap)")
         view = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
-        self.command = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", *view, setting.python, "-c", SCRIPT]
+        self.command = [
+            bwrap,
+            "--unshare-all",
+            "--die-with-parent",
+            "--new-session",
+            *view,
+            setting.python,
+            "-c",
+            SCRIPT,
+        ]
         self.version = run([bwrap, "--version"]).split()[-1]
         self.jobs(1, 0)
 
@@ -175,7 +190,9 @@ class ForkServer(Driver):
 
 class Monty(Driver):
     name, what, per_round = "monty", "Monty: a session in a pooled worker", 40
-    fresh = Freshness("new session in a used worker; not CPython", "an interpreter that offers no system calls", "none")
+    fresh = Freshness(
+        "new session in a used worker; not CPython", "an interpreter that offers no system calls", "none"
+    )
     mode: tuple[str, ...] = ()
 
     def open(self, setting: Setting) -> None:
@@ -192,7 +209,7 @@ class MontyFresh(Monty):
 class Docker(Command):
     """Knows its containers by a label, and leaves none, wherever it was interrupted."""
 
-    docker: Optional[str] = None
+    docker: str | None = None
 
     def open(self, setting: Setting) -> None:
         self.docker, self.version = need_docker()
@@ -232,7 +249,9 @@ class DockerExec(Docker):
 
 class Jazzmine(Driver):
     name, what, per_round = "jazzmine", "jazzmine: checkout, run, return", 10
-    fresh = Freshness("used CPython in a used container, wiped", "container; on a bridge network", IMPORTED_AHEAD)
+    fresh = Freshness(
+        "used CPython in a used container, wiped", "container; on a bridge network", IMPORTED_AHEAD
+    )
 
     def open(self, setting: Setting) -> None:
         need_docker()
@@ -242,7 +261,11 @@ class Jazzmine(Driver):
 
 class BelljarDocker(Candidate):
     name, what, per_round = "belljar-docker", "belljar on docker: checkout, run, return", 30
-    fresh = Freshness("fork of a warmed CPython in a used container, emptied", "container without a network, seccomp twice", IMPORTED_AHEAD)
+    fresh = Freshness(
+        "fork of a warmed CPython in a used container, emptied",
+        "container without a network, seccomp twice",
+        IMPORTED_AHEAD,
+    )
 
     def open(self, setting: Setting) -> None:
         need_docker()
@@ -252,19 +275,41 @@ class BelljarDocker(Candidate):
 
     def jobs(self, count: int, rest_s: float) -> Sample:
         """`belljar bench` rests 20 ms before each of these cycles by itself, and checks their results."""
-        cycles = next((one for one in bench(self.program, count, "--engine", "docker")["figures"] if one["what"] == CYCLE), None)
+        cycles = next(
+            (
+                one
+                for one in bench(self.program, count, "--engine", "docker")["figures"]
+                if one["what"] == CYCLE
+            ),
+            None,
+        )
         if cycles is None:
             raise Failure(f"belljar bench --engine docker has no figure {CYCLE!r}")
         self.note = "from a container that is as good as new to one that is as good as new again; the caller waits for less"
         return Sample(cycles["count"], cycles["p50_us"] / 1000, cycles["p95_us"] / 1000)
 
 
-ALL = (Belljar, BelljarRun, BelljarDocker, Python, Bubblewrap, ForkServer, Monty, MontyFresh, DockerRun, DockerExec, Jazzmine)
+ALL = (
+    Belljar,
+    BelljarRun,
+    BelljarDocker,
+    Python,
+    Bubblewrap,
+    ForkServer,
+    Monty,
+    MontyFresh,
+    DockerRun,
+    DockerExec,
+    Jazzmine,
+)
 
 
 def bench(program: str, count: int, *more: str) -> dict:
     """What `belljar bench` tells, with as little as it allows of what is not compared here."""
-    printed = run([program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1", *more], BENCH_S)
+    printed = run(
+        [program, "bench", "--json", "--count", str(count), "--seconds", "0.01", "--cells", "1", *more],
+        BENCH_S,
+    )
     try:
         told = json.loads(printed)
         return {key: told[key] for key in ("figures", "python", "python_path")}

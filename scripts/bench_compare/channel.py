@@ -1,4 +1,5 @@
 """A driver in another interpreter: started once, asked for some jobs per round, gone at the end of its input."""
+
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +27,12 @@ class Channel:
         command = [python, "-B", "-c", f"import {module}; {module}.main()", *arguments]
         # In a session of its own: a signal to our group must not keep it from tidying up when its input ends.
         self._process = subprocess.Popen(
-            command, cwd=DRIVERS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
+            command,
+            cwd=DRIVERS,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            start_new_session=True,
         )
         try:
             self.version = self._answer(START_S)["version"]
@@ -61,5 +67,7 @@ class Channel:
         if not line:
             self._stderr.seek(0)
             said = self._stderr.read().decode(errors="replace").split("\n")
-            raise Failure(next((text.strip() for text in reversed(said) if text.strip()), "ended without a word"))
+            raise Failure(
+                next((text.strip() for text in reversed(said) if text.strip()), "ended without a word")
+            )
         return json.loads(line)

@@ -1,4 +1,5 @@
 """The command line of `scripts/bench-compare`."""
+
 from __future__ import annotations
 
 import argparse
@@ -42,7 +43,9 @@ def main() -> int:
         "rest_ms": round(REST_S * 1000),
     }
     begun = time.monotonic()
-    comparison = Comparison([one() for one in ALL if one.name in options.only], Setting(options.belljar, python["path"]))
+    comparison = Comparison(
+        [one() for one in ALL if one.name in options.only], Setting(options.belljar, python["path"])
+    )
     rows = comparison.run(*(QUICK if options.quick else FULL))
     note("")
     run["rounds"] = comparison.rounds
@@ -59,13 +62,16 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     names = [one.name for one in ALL]
     parser = argparse.ArgumentParser(
-        prog="bench-compare", description="Runs one trivial job side by side in Belljar and in what a user would pick instead."
+        prog="bench-compare",
+        description="Runs one trivial job side by side in Belljar and in what a user would pick instead.",
     )
     parser.add_argument("--only", metavar="A,B", default=",".join(names), help=f"of {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="fewer jobs")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--install", action="store_true", help=f"put what comes from PyPI into {venv.python().parent.parent} first"
+        "--install",
+        action="store_true",
+        help=f"put what comes from PyPI into {venv.python().parent.parent} first",
     )
     program = ROOT / "target/release/belljar"
     parser.add_argument("--belljar", metavar="FILE", type=Path, default=program, help="default: %(default)s")

@@ -1,4 +1,5 @@
 """A command, run to its end."""
+
 from __future__ import annotations
 
 import subprocess

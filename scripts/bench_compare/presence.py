@@ -1,4 +1,5 @@
 """What is on this machine, and for what is not: what would bring it."""
+
 from __future__ import annotations
 
 import os

@@ -1,4 +1,5 @@
 """Figures of the candidates, as a table for people or one object for machines. Knows nothing of how they were taken."""
+
 from __future__ import annotations
 
 import math
@@ -6,7 +7,6 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Optional
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def machine() -> dict:
     }
 
 
-def _field(path: str, name: str) -> Optional[str]:
+def _field(path: str, name: str) -> str | None:
     try:
         lines = Path(path).read_text().splitlines()
     except OSError:
@@ -64,16 +64,16 @@ def _field(path: str, name: str) -> Optional[str]:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
 
 
-def ratio(row: Row, base: Optional[Row]) -> Optional[float]:
+def ratio(row: Row, base: Row | None) -> float | None:
     return row.p50_ms / base.p50_ms if base else None
 
 
-def as_json(run: dict, rows: list[Row], base: Optional[Row], absent: list[Absence]) -> dict:
+def as_json(run: dict, rows: list[Row], base: Row | None, absent: list[Absence]) -> dict:
     figures = [{**asdict(row), "ratio": ratio(row, base)} for row in rows]
     return {**run, "candidates": figures, "absent": [asdict(one) for one in absent]}
 
 
-def as_text(run: dict, rows: list[Row], base: Optional[Row], absent: list[Absence]) -> str:
+def as_text(run: dict, rows: list[Row], base: Row | None, absent: list[Absence]) -> str:
     m = run["machine"]
     user = "root" if m["root"] else "ordinary user"
     parts = [
@@ -93,9 +93,10 @@ def as_text(run: dict, rows: list[Row], base: Optional[Row], absent: list[Absenc
     return "\n".join(parts)
 
 
-def _figures(rows: list[Row], base: Optional[Row]) -> list[str]:
+def _figures(rows: list[Row], base: Row | None) -> list[str]:
     numbers = [
-        (str(row.n), _short(row.p50_ms), _short(row.p95_ms), _short(ratio(row, base)) if base else "-") for row in rows
+        (str(row.n), _short(row.p50_ms), _short(row.p95_ms), _short(ratio(row, base)) if base else "-")
+        for row in rows
     ]
     lines = [(row.name, row.what, *four) for row, four in zip(rows, numbers)]
     return _table(("candidate", "what", "n", "p50 ms", "p95 ms", "×"), lines, numbers_from=2)

@@ -1,4 +1,5 @@
 """Who runs when: every candidate a little in every round, each round begun by another one, none begun that would take too long."""
+
 from __future__ import annotations
 
 import contextlib
@@ -56,7 +57,9 @@ class Comparison:
         for candidate in self._opened[shift:] + self._opened[:shift]:
             time.sleep(PAUSE_S)
             try:
-                self._samples[candidate].append(candidate.jobs(max(int(candidate.per_round * scale), 2), REST_S))
+                self._samples[candidate].append(
+                    candidate.jobs(max(int(candidate.per_round * scale), 2), REST_S)
+                )
             except Failure as error:
                 self._leave_out(candidate, error)
                 self._opened.remove(candidate)
@@ -76,7 +79,9 @@ def row(candidate: Candidate, samples: list[Sample]) -> Row:
         p95_ms = max(sample.p95_ms for sample in samples)
     n = sum(sample.n for sample in samples)
     figures = {"n": n, "p50_ms": round(p50_ms, 4), "p95_ms": round(p95_ms, 4)}
-    return Row(candidate.name, candidate.what, candidate.version, candidate.fresh, note=candidate.note, **figures)
+    return Row(
+        candidate.name, candidate.what, candidate.version, candidate.fresh, note=candidate.note, **figures
+    )
 
 
 def note(text: str) -> None:

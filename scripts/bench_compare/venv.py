@@ -1,4 +1,5 @@
 """The virtual environment for candidates from PyPI. It is only ever made or changed when the caller said --install."""
+
 from __future__ import annotations
 
 import os

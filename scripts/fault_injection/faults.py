@@ -11,8 +11,22 @@ PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
 
 #: Calls whose failure is not the program's to answer: the C library ends the process, or they cannot fail.
 BEYOND_US = {
-    "arch_prctl", "brk", "exit", "exit_group", "futex", "gettid", "rseq", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "restart_syscall", "rt_tgsigqueueinfo", "set_robust_list", "set_tid_address", "sigaltstack", "tgkill",
+    "arch_prctl",
+    "brk",
+    "exit",
+    "exit_group",
+    "futex",
+    "gettid",
+    "rseq",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "restart_syscall",
+    "rt_tgsigqueueinfo",
+    "set_robust_list",
+    "set_tid_address",
+    "sigaltstack",
+    "tgkill",
 }
 
 #: Errors that these calls never give, and that nobody is prepared for.
@@ -42,7 +56,11 @@ IMPOSSIBLE = {
 def calls_of(command, script):
     """How often each call is made by the process that makes it most, in one run."""
     done = subprocess.run(
-        ["strace", "-f", "-qq", "-o", "/dev/stderr", *command], input=script, capture_output=True, text=True, check=False
+        ["strace", "-f", "-qq", "-o", "/dev/stderr", *command],
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     counts = collections.Counter()
     for process, call in re.findall(r"^(\d+) +(\w+)\(", done.stderr, re.M):

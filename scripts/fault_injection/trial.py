@@ -71,7 +71,9 @@ class Trial:
 def run(command, fault, group):
     """Runs the program once with a fault, and once without; what there is to complain about."""
     with tempfile.TemporaryDirectory() as scratch:
-        code, stdout, stderr = _finish(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={fault}", *command], scratch, group)
+        code, stdout, stderr = _finish(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={fault}", *command], scratch, group
+        )
         complaints = []
         beyond_us = any(words in stderr for words in BEYOND_US)
         if code is None:
@@ -101,8 +103,14 @@ def run(command, fault, group):
 def _finish(command, scratch, group):
     environment = {**os.environ, "TMPDIR": scratch, "RUST_BACKTRACE": "0"}
     child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        preexec_fn=group.join, start_new_session=True,
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=group.join,
+        start_new_session=True,
     )
     try:
         stdout, stderr = child.communicate(SCRIPT, timeout=PATIENCE)

@@ -1,4 +1,5 @@
 """The command: what to run, in which order, and where the results are kept."""
+
 import argparse
 import concurrent.futures
 import json
@@ -18,16 +19,28 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/compatibility", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as test_os; all that make sense when left out")
-    parser.add_argument("--belljar", default=ROOT / "target/release/belljar", type=pathlib.Path, help="the command to test")
+    parser.add_argument(
+        "modules", nargs="*", metavar="MODULE", help="such as test_os; all that make sense when left out"
+    )
+    parser.add_argument(
+        "--belljar", default=ROOT / "target/release/belljar", type=pathlib.Path, help="the command to test"
+    )
     parser.add_argument("--timeout", default=500, type=int, metavar="SECS", help="for one module on one side")
     parser.add_argument("--jobs", default=2, type=int, metavar="N", help="modules at a time")
     parser.add_argument("--side", choices=["outside", "inside"], help="only one of them")
     parser.add_argument("--again", action="store_true", help="also run what the results file has already")
-    parser.add_argument("--details", action="store_true", help="every difference with the message of the test")
+    parser.add_argument(
+        "--details", action="store_true", help="every difference with the message of the test"
+    )
     parser.add_argument("--report", action="store_true", help="run nothing, show what is known")
     default = pathlib.Path(tempfile.gettempdir()) / f"belljar-compatibility-{os.geteuid()}.jsonl"
-    parser.add_argument("--results", default=default, type=pathlib.Path, metavar="FILE", help="where a run is taken up again from")
+    parser.add_argument(
+        "--results",
+        default=default,
+        type=pathlib.Path,
+        metavar="FILE",
+        help="where a run is taken up again from",
+    )
     return parser.parse_args()
 
 

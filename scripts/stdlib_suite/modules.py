@@ -1,4 +1,5 @@
 """Which modules of the test package are run, and why some are not."""
+
 import pathlib
 
 TESTS = pathlib.Path("/usr/lib/python3.11/test")

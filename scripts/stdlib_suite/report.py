@@ -35,18 +35,38 @@ def table(results, everything):
         if everything or new:
             names = [name.rsplit(" ", 1)[0] if name.endswith(")") else name for name in new]
             shown = ", ".join(".".join(name.split(".")[-2:]) for name in names[:4])
-            lines.append((module, outcome(outside), outcome(inside), shown + (f", {len(new) - 4} more" if len(new) > 4 else "")))
+            lines.append(
+                (
+                    module,
+                    outcome(outside),
+                    outcome(inside),
+                    shown + (f", {len(new) - 4} more" if len(new) > 4 else ""),
+                )
+            )
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     for line in lines:
         yield "  ".join([line[column].ljust(widths[column]) for column in range(3)] + [line[3]]).rstrip()
 
 
 def totals(results):
-    both = [(module, sides["outside"], sides["inside"]) for module, sides in results.items() if len(sides) == 2]
-    clean = lambda side: sum(not result["failed"] and "ended" not in result for _, *pair in both for result in [pair[side]])
-    tests = lambda side: sum(pair[side]["ran"] for _, *pair in both)
-    fails = lambda side: sum(len(pair[side]["failed"]) for _, *pair in both)
-    skips = lambda side: sum(len(pair[side]["skipped"]) for _, *pair in both)
+    both = [
+        (module, sides["outside"], sides["inside"]) for module, sides in results.items() if len(sides) == 2
+    ]
+
+    def clean(side):
+        return sum(
+            not result["failed"] and "ended" not in result for _, *pair in both for result in [pair[side]]
+        )
+
+    def tests(side):
+        return sum(pair[side]["ran"] for _, *pair in both)
+
+    def fails(side):
+        return sum(len(pair[side]["failed"]) for _, *pair in both)
+
+    def skips(side):
+        return sum(len(pair[side]["skipped"]) for _, *pair in both)
+
     yield f"{len(both)} modules on both sides"
     for side, name in enumerate(("outside", "inside")):
         yield f"{name:8} {tests(side)} tests, {fails(side)} failed, {skips(side)} skipped; {clean(side)} modules without failure"

@@ -1,4 +1,5 @@
 """How one module runs on either side."""
+
 import json
 import os
 import pathlib
@@ -45,9 +46,21 @@ class Sides:
         command, name = [PYTHON, "-c", _script(module)], os.environ.get("USER", "user")
         if os.geteuid() == 0:
             shutil.chown(place, "nobody")
-            command, name = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command], "nobody"
-        variables = {"PATH": "/usr/bin:/bin", "HOME": place, "TMPDIR": place, "LANG": "C.UTF-8", "USER": name, "LOGNAME": name}
-        said, code = _finish(command, self.timeout, cwd=place, env={**variables, "PYTHONDONTWRITEBYTECODE": "1"})
+            command, name = (
+                ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command],
+                "nobody",
+            )
+        variables = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": place,
+            "TMPDIR": place,
+            "LANG": "C.UTF-8",
+            "USER": name,
+            "LOGNAME": name,
+        }
+        said, code = _finish(
+            command, self.timeout, cwd=place, env={**variables, "PYTHONDONTWRITEBYTECODE": "1"}
+        )
         shutil.rmtree(place, ignore_errors=True)
         for line in said.splitlines():
             if line.startswith("[summary] "):
@@ -68,7 +81,11 @@ class Sides:
         if result["final_data"] is not None:
             return result["final_data"]
         error = result.get("error") or ""
-        return _broken(f"{result['verdict']} {error}"[:200].strip(), result["stdout"], (result.get("traceback") or "")[-2000:])
+        return _broken(
+            f"{result['verdict']} {error}"[:200].strip(),
+            result["stdout"],
+            (result.get("traceback") or "")[-2000:],
+        )
 
 
 def _script(module):
@@ -78,7 +95,14 @@ def _script(module):
 def _broken(how, said, trace=""):
     """A run without a summary: how it ended, and which test was on."""
     started = re.findall(r"^\[starts\] (.*)$", said, re.MULTILINE)
-    return {"ran": len(started), "failed": {}, "skipped": {}, "ended": how, "during": started[-1] if started else "", "trace": trace}
+    return {
+        "ran": len(started),
+        "failed": {},
+        "skipped": {},
+        "ended": how,
+        "during": started[-1] if started else "",
+        "trace": trace,
+    }
 
 
 def _finish(command, timeout, stdin="", **options):

@@ -1,6 +1,6 @@
 //! Confines one Linux process.
 //!
-//! A [`JailSpec`] says what the process sees. [`launch`] starts a helper, which builds the outer
+//! A [`JailSpec`] says what the process sees. [`launch()`] starts a helper, which builds the outer
 //! jail and runs the program in it. For the native engine that program is a Python zygote. The
 //! zygote gets a [`CellPlan`], which says what to do to every cell it clones from itself.
 //! [`cgroup`] limits what a cell may use. [`probe`] finds out what this machine allows.

@@ -89,7 +89,7 @@ const NETWORK_SETTINGS: [(&str, &str); 2] =
 /// A fresh random number at every read, so this one must be the kernel's own file.
 const RANDOM_UUID: &str = "kernel/random/uuid";
 
-/// The entries at `place` in the guest's root that [`mounts`] mounts.
+/// The entries at `place` in the guest's root that `mounts` mounts.
 pub fn stand_ins(place: &str, hostname: &str) -> Vec<RootEntry> {
     let place = Path::new(place);
     let read = |path: &str| fs::read_to_string(path).ok();

@@ -89,7 +89,7 @@ impl Egress {
     /// Like [`serve`](Self::serve), and also reports denials as they happen: the first of each line
     /// of the result, and some of the others. It never calls back while it holds a lock. The
     /// callback runs on the proxy's own task, so it must not block.
-    pub fn serve_telling(
+    pub fn serve_reporting(
         &self,
         listener: TcpListener,
         on_denial: impl Fn(&Decision) + Send + Sync + 'static,

@@ -1,19 +1,33 @@
 //! When Belljar itself cannot do what was asked.
 
+use std::sync::Arc;
+
 use belljar_core::{CellId, ScriptError};
-use belljar_engine::pool::CheckoutError;
+use belljar_engine::pool::{CheckoutError, PoolError};
 use belljar_engine::{EngineError, Fault};
 
 /// A failure of ours or of the request's; a script's failure is a verdict instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The engine could not make what was asked for.
+    /// The engine could not make what was asked for. All who waited for the same sandbox share the error.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(Arc<EngineError>),
     /// No cell could be had.
     #[error(transparent)]
-    Checkout(#[from] CheckoutError),
+    Checkout(CheckoutError),
+    /// The pool has no such sandbox, or could not start it.
+    #[error(transparent)]
+    Pool(PoolError),
+    /// The sandbox was closed, by [`Sandbox::close`](crate::Sandbox::close).
+    #[error("sandbox `{name}` is closed: get another with Runtime::sandbox")]
+    SandboxClosed {
+        /// The sandbox.
+        name: String,
+    },
+    /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
+    #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
+    ShutDown,
     /// The script is none.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -59,14 +73,43 @@ impl RuntimeError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Engine(error) => error.fault(),
-            Self::Checkout(CheckoutError::Spawn(error)) => error.fault(),
-            Self::Checkout(_) => Fault::Backend,
-            Self::Script(_)
+            Self::Checkout(error) => error.fault(),
+            Self::Pool(error) => error.fault(),
+            Self::SandboxClosed { .. }
+            | Self::ShutDown
+            | Self::Script(_)
             | Self::Timeout { .. }
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }
             | Self::ShortSecret { .. }
             | Self::NoEngine => Fault::Caller,
+        }
+    }
+}
+
+impl From<EngineError> for RuntimeError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(Arc::new(error))
+    }
+}
+
+impl From<CheckoutError> for RuntimeError {
+    fn from(error: CheckoutError) -> Self {
+        match error {
+            CheckoutError::Closed { name } => Self::SandboxClosed { name },
+            CheckoutError::ShutDown { .. } => Self::ShutDown,
+            error => Self::Checkout(error),
+        }
+    }
+}
+
+impl From<PoolError> for RuntimeError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Prepare(error) => Self::Engine(error),
+            PoolError::Checkout(error) => error.into(),
+            PoolError::ShutDown => Self::ShutDown,
+            error => Self::Pool(error),
         }
     }
 }

@@ -1,20 +1,26 @@
 //! The way in: an engine, made ready to make sandboxes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
-use belljar_engine::pool::{PoolOptions, SandboxPool};
+use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
 use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress};
 
 use crate::executor::ScriptExecutor;
 use crate::{RuntimeError, Sandbox, Secrets, mask};
 
-/// Belljar, embedded: it needs a tokio runtime around it and nothing else.
+/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all clones are one runtime.
+///
+/// When the last clone is dropped, templates that no sandbox and no session holds end in the background. [`Self::shutdown`]
+/// ends everything and waits for it.
+#[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
-    pool: SandboxPool,
-    secrets: Secrets,
+    pool: Arc<SandboxPool>,
+    checkout_timeout: Option<Duration>,
+    secrets: Arc<Secrets>,
 }
 
 /// Makes the engine when the runtime is built, and not before.
@@ -26,12 +32,17 @@ pub struct RuntimeBuilder {
     engine: Option<Opening>,
     secrets: Secrets,
     pool: PoolOptions,
+    checkout_timeout: Option<Duration>,
 }
 
 impl std::fmt::Debug for RuntimeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { engine: _, secrets, pool } = self;
-        f.debug_struct("RuntimeBuilder").field("secrets", secrets).field("pool", pool).finish_non_exhaustive()
+        let Self { engine: _, secrets, pool, checkout_timeout } = self;
+        f.debug_struct("RuntimeBuilder")
+            .field("secrets", secrets)
+            .field("pool", pool)
+            .field("checkout_timeout", checkout_timeout)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,10 +71,43 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Opens the engine. Succeeds also where it can make no cell; [`Runtime::capabilities`] then says why.
+    /// How many templates there may be at once, held, kept warm or being prepared. 32 by default.
+    ///
+    /// When another config is opened, templates that nobody holds make room for it, the least
+    /// recently used first. A template that somebody holds is never taken away and opening is never
+    /// refused, so there can be more as long as all of them are held. The surplus goes as soon as
+    /// nobody holds it.
+    #[must_use]
+    pub fn max_templates(mut self, templates: usize) -> Self {
+        self.pool.max_templates = templates;
+        self
+    }
+
+    /// How long a template that nobody holds is kept warm. 5 minutes by default. With zero it ends
+    /// with its last sandbox or session.
+    #[must_use]
+    pub fn keep_warm(mut self, time: Duration) -> Self {
+        self.pool.keep_warm = time;
+        self
+    }
+
+    /// How long a run or a new session waits for a cell when all of them are in use. After that its
+    /// error is [`CheckoutError::TimedOut`](crate::CheckoutError::TimedOut). By default it waits as
+    /// long as it takes.
+    #[must_use]
+    pub fn checkout_timeout(mut self, within: Duration) -> Self {
+        self.checkout_timeout = Some(within);
+        self
+    }
+
+    /// Opens the engine. Succeeds also where it can make no cell; [`Runtime::capabilities`] then
+    /// says why.
     pub async fn build(self) -> Result<Runtime, RuntimeError> {
         let opening = self.engine.or_else(default_engine).ok_or(RuntimeError::NoEngine)?;
-        Ok(Runtime::on(opening().await?, self.pool, self.secrets))
+        let engine = opening().await?;
+        let pool = Arc::new(SandboxPool::new(Arc::clone(&engine), self.pool));
+        let (checkout_timeout, secrets) = (self.checkout_timeout, Arc::new(self.secrets));
+        Ok(Runtime { engine, pool, checkout_timeout, secrets })
     }
 }
 
@@ -78,11 +122,6 @@ fn default_engine() -> Option<Opening> {
 }
 
 impl Runtime {
-    fn on(engine: Arc<dyn Engine>, pool: PoolOptions, secrets: Secrets) -> Self {
-        let pool = SandboxPool::new(Arc::clone(&engine), pool);
-        Self { engine, pool, secrets }
-    }
-
     /// The defaults: the native engine, no secrets.
     #[cfg(feature = "native")]
     pub async fn new() -> Result<Self, RuntimeError> {
@@ -109,12 +148,14 @@ impl Runtime {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools.
+    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent calls for one config make
+    /// it ready once.
     pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
         self.prepare(Blueprint::new(config), &mut |_| {}).await
     }
 
-    /// Makes a config and its tools ready; `progress` hears of long installs.
+    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future stops the work, unless
+    /// others wait for the same.
     pub async fn prepare(
         &self,
         mut blueprint: Blueprint,
@@ -124,13 +165,13 @@ impl Runtime {
         self.check_secrets(&config)?;
         blueprint.injected =
             self.secrets.only(config.network_policy.inject.iter().map(|injection| &injection.secret));
-        let shelf = self.pool.open(blueprint, progress).await?;
+        let hold = self.pool.open(blueprint, progress).await?;
         let values = self.secrets.only(&config.secrets);
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets(config.secrets, Arc::new(values))
             .hiding(self.injected(&config.network_policy).map(|(_, value)| value))
-            .with_warnings(shelf.report().warnings.clone().into());
-        Ok(Sandbox::new(shelf, executor))
+            .with_warnings(hold.report().warnings.clone().into());
+        Ok(Sandbox::new(hold, executor, self.checkout_timeout))
     }
 
     /// Refuses to hand out what could not be kept out of results.
@@ -154,9 +195,22 @@ impl Runtime {
             .filter_map(|injection| Some((&injection.secret, self.secrets.get(&injection.secret)?)))
     }
 
+    /// Every template that is live or being prepared, also those that are only kept warm.
+    pub fn templates(&self) -> Vec<LiveTemplate> {
+        self.pool.templates()
+    }
+
     /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
-    pub async fn shutdown(self) {
-        self.pool.shutdown();
-        self.engine.settle().await;
+    ///
+    /// From then on every clone of this runtime, its sandboxes and its sessions answer with [`RuntimeError::ShutDown`]. It may be
+    /// called again, and by several at once: each call waits for the end.
+    pub async fn shutdown(&self) {
+        self.pool.shutdown().await;
+    }
+
+    /// The same, but runs and steps in progress may finish within `grace`. They are killed after that. Nothing more
+    /// begins meanwhile: callers who still wait for a cell are refused, and so is the next step of a session.
+    pub async fn shutdown_within(&self, grace: Duration) {
+        self.pool.shutdown_within(grace).await;
     }
 }

@@ -1,45 +1,65 @@
 //! A config made ready, from which scripts get their cells.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::pool::{Shelf, ShelfStats};
+use belljar_engine::pool::{CheckoutError, Lease, TemplateHold, TemplateStats};
 use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
 
 use crate::control::{RunHandle, Wishes};
 use crate::executor::{Run, ScriptExecutor};
 use crate::{EventSink, Execution, RuntimeError, Session};
 
-/// A config made ready. Cheap to clone; the warm cells go when the last clone does.
+/// A config made ready. Cheap to clone; all clones are one sandbox.
+///
+/// Sandboxes of the same config share a template and its warm cells. When nobody holds the template any more, no sandbox and no session, it
+/// is kept warm for a while ([`RuntimeBuilder::keep_warm`](crate::RuntimeBuilder::keep_warm)), so that opening the same config again costs
+/// nothing. [`Self::close`] ends it at once.
+///
+/// After [`Self::close`] and after [`Runtime::shutdown`](crate::Runtime::shutdown) nothing more can be run: the answer is
+/// [`RuntimeError::SandboxClosed`] or [`RuntimeError::ShutDown`].
 #[derive(Clone)]
 pub struct Sandbox {
-    shelf: Arc<Shelf>,
+    hold: TemplateHold,
     executor: ScriptExecutor,
+    checkout_timeout: Option<Duration>,
 }
 
 impl Sandbox {
-    pub(crate) fn new(shelf: Arc<Shelf>, executor: ScriptExecutor) -> Self {
-        Self { shelf, executor }
+    pub(crate) fn new(
+        hold: TemplateHold,
+        executor: ScriptExecutor,
+        checkout_timeout: Option<Duration>,
+    ) -> Self {
+        Self { hold, executor, checkout_timeout }
+    }
+
+    /// The same sandbox for a caller who waits no longer than this for a cell when all of them are in use. The error then is
+    /// [`CheckoutError::TimedOut`]. The default is [`RuntimeBuilder::checkout_timeout`](crate::RuntimeBuilder::checkout_timeout).
+    #[must_use]
+    pub fn with_checkout_timeout(mut self, within: Duration) -> Self {
+        self.checkout_timeout = Some(within);
+        self
     }
 
     /// What came of making it ready.
     pub fn report(&self) -> &TemplateReport {
-        self.shelf.report()
+        self.hold.report()
     }
 
     /// Makes `count` cells ready ahead of need, this once; the config's `pool_size` is what is kept ready all the time.
     pub async fn warm(&self, count: usize) -> Result<(), RuntimeError> {
-        Ok(self.shelf.fill(count).await?)
+        Ok(self.hold.fill(count).await?)
     }
 
-    /// Waits until nothing runs in any of its cells, and those that are used again are as good as new.
+    /// Waits until nothing runs in any cell of its template, and those that are used again are as good as new.
     pub async fn at_rest(&self) {
-        self.shelf.at_rest().await;
+        self.hold.at_rest().await;
     }
 
-    /// What its pool holds and has done.
-    pub fn stats(&self) -> ShelfStats {
-        self.shelf.stats()
+    /// What its template holds and has done, for all sandboxes of the same config.
+    pub fn stats(&self) -> TemplateStats {
+        self.hold.stats()
     }
 
     /// Runs a script in a cell of its own. Dropping the future kills it.
@@ -74,18 +94,24 @@ impl Sandbox {
         self.executor.check(&request)?;
         let mut lease = tokio::select! {
             biased;
-            lease = self.shelf.checkout() => lease?,
+            lease = self.checkout(&self.hold) => lease?,
             () = wishes.cancelled() => return Ok(self.executor.never_ran(&request, sink).await),
         };
+        let in_progress = lease.begin()?;
         let (used_before, leftovers) = (CellUsage::default(), Leftovers::default());
         let run =
             Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
-        let concluded = self.executor.conclude(lease.cell(), run).await?;
+        let concluded = tokio::select! {
+            biased;
+            // First: it is said before the cells are killed, and tells why they are.
+            closed = self.hold.closed() => return Err(closed.into()),
+            concluded = self.executor.conclude(lease.cell(), run) => concluded?,
+        };
         if concluded.script_is_over {
             lease.vouch();
         }
         // A reader who takes the last events slowly keeps no cell.
-        drop(lease);
+        drop((lease, in_progress));
         Ok(concluded.say(sink).await)
     }
 
@@ -97,8 +123,25 @@ impl Sandbox {
         })
     }
 
-    /// Takes a cell for several steps that share their variables.
+    /// Takes a cell for several steps that share their variables. A session holds the template itself and can outlive its
+    /// sandbox.
     pub async fn session(&self) -> Result<Session, RuntimeError> {
-        Ok(Session::new(self.shelf.checkout().await?, self.executor.clone()))
+        let lease = self.checkout(&self.hold.share()?).await?;
+        Ok(Session::new(lease, self.executor.clone()))
+    }
+
+    /// Closes the sandbox, for all its clones. Its runs in progress are ended and answer with [`RuntimeError::SandboxClosed`].
+    ///
+    /// If nobody else holds the template, it ends at once, and this waits until it has. Other sandboxes of the same config
+    /// and sessions, also those that were begun here, go on.
+    pub async fn close(&self) {
+        self.hold.close().await;
+    }
+
+    async fn checkout(&self, hold: &TemplateHold) -> Result<Lease, CheckoutError> {
+        match self.checkout_timeout {
+            Some(within) => hold.checkout_within(within).await,
+            None => hold.checkout().await,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
-use belljar_engine::pool::Lease;
+use belljar_engine::pool::{InProgress, Lease};
 use belljar_engine::{CellUsage, Leftovers, Until};
 
 use crate::control::{RunHandle, Wishes};
@@ -47,9 +47,9 @@ impl Session {
         Self { cell: Arc::new(cell), handle: RunHandle::default() }
     }
 
-    /// Whether another step can be run: not after one that crashed, was killed or was dropped.
+    /// Whether another step can be run: not after one that crashed, was killed or was dropped, nor after a shutdown.
     pub fn is_alive(&self) -> bool {
-        matches!(*self.cell.lock(), State::Fresh(_) | State::Used(_))
+        self.cell.is_alive()
     }
 
     /// Reaches the step that is under way, from anywhere: `interrupt` is Ctrl-C, after which the
@@ -81,18 +81,25 @@ impl Session {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.handle.reset();
+        self.forget_old_wishes();
         self.cell.step(request.into(), sink, &Wishes::of(self.handle.clone())).await
     }
 
     /// The same, as a stream that is read at the reader's own pace. Dropping it ends the session;
     /// until it has ended, no other step can be run.
     pub fn stream(&mut self, request: impl Into<ExecutionRequest>) -> Execution {
-        self.handle.reset();
+        self.forget_old_wishes();
         let (cell, request) = (Arc::clone(&self.cell), request.into());
         Execution::start(self.handle.clone(), |mut queue, wishes| async move {
             cell.step(request, &mut queue, &wishes).await
         })
+    }
+
+    /// What was asked for between two steps was asked of nobody.
+    fn forget_old_wishes(&self) {
+        if self.is_alive() {
+            self.handle.reset();
+        }
     }
 }
 
@@ -109,7 +116,7 @@ impl HeldCell {
     ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
-        let (mut place, mut lease, is_fresh) = self.take()?;
+        let (_in_progress, mut place, mut lease, is_fresh) = self.take()?;
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.
         let (leftovers, used_before) = match is_fresh {
@@ -126,18 +133,27 @@ impl HeldCell {
         Ok(result)
     }
 
-    /// Takes the cell for a step, and whether nothing has run in it yet.
-    fn take(&self) -> Result<(Place<'_>, Lease, bool), RuntimeError> {
-        let mut state = self.lock();
-        match std::mem::replace(&mut *state, State::InUse) {
-            State::Fresh(lease) => Ok((Place(Some(self)), lease, true)),
-            State::Used(lease) => Ok((Place(Some(self)), lease, false)),
-            State::InUse => Err(RuntimeError::StepUnderWay { cell: self.id }),
-            State::Over => {
-                *state = State::Over;
-                Err(RuntimeError::SessionOver { cell: self.id })
-            }
+    fn is_alive(&self) -> bool {
+        match &*self.lock() {
+            State::Fresh(lease) | State::Used(lease) => lease.hold().check().is_ok(),
+            State::InUse | State::Over => false,
         }
+    }
+
+    /// Takes the cell for a step, and whether nothing has run in it yet.
+    fn take(&self) -> Result<(InProgress, Place<'_>, Lease, bool), RuntimeError> {
+        let mut state = self.lock();
+        let in_progress = match &*state {
+            State::Fresh(lease) | State::Used(lease) => lease.begin()?,
+            State::InUse => return Err(RuntimeError::StepUnderWay { cell: self.id }),
+            State::Over => return Err(RuntimeError::SessionOver { cell: self.id }),
+        };
+        let (lease, is_fresh) = match std::mem::replace(&mut *state, State::InUse) {
+            State::Fresh(lease) => (lease, true),
+            State::Used(lease) => (lease, false),
+            State::InUse | State::Over => unreachable!("the cell was here, and the state is locked"),
+        };
+        Ok((in_progress, Place(Some(self)), lease, is_fresh))
     }
 }
 

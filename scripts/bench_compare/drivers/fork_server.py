@@ -1,4 +1,5 @@
 """`multiprocessing`'s fork server with modules preloaded: one child per job, which has run nothing before."""
+
 import multiprocessing
 import platform
 

@@ -1,4 +1,5 @@
 """What the fork server's children run, and the modules they find loaded."""
+
 import asyncio  # noqa: F401
 import collections  # noqa: F401
 import datetime  # noqa: F401

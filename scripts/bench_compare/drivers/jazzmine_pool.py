@@ -1,4 +1,5 @@
 """The tool sandbox of jazzmine: checkout, run, return, on a pool of two containers. Removes its image and network at the end."""
+
 import asyncio
 import importlib.metadata
 import importlib.util

@@ -1,4 +1,5 @@
 """Pydantic's Monty: a session per job, in the pool's worker, or with the argument `fresh` in a worker that is used once."""
+
 import sys
 
 import pydantic_monty

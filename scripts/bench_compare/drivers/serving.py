@@ -1,4 +1,5 @@
 """The driver's end of `channel.py`: a line says how many jobs, a line back says how long each took."""
+
 import json
 import sys
 import time

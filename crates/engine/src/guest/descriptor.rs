@@ -8,9 +8,7 @@
 //! ```
 //!
 //! [`PYTHON`](super::PYTHON) is the only one. A second language is a second value of this type, and
-//! what speaks the wire (`belljar_core::wire`) on descriptor `layout::CHANNEL`.
-
-use belljar_core::layout;
+//! what speaks the wire (`belljar_core::wire`) on the descriptor `belljar_core::layout::CHANNEL`.
 
 /// A language whose scripts cells can run.
 #[derive(Debug)]
@@ -65,7 +63,10 @@ pub enum Spawn {
     /// be forked: the native engine's zygote and the supervisor in a container do it.
     Fork,
     /// Every cell is a process from its first instruction. Any interpreter can do that.
-    Exec,
+    Exec {
+        /// The descriptor that its channel is open on. The guest moves it to `layout::CHANNEL`.
+        channel: u16,
+    },
 }
 
 impl Guest {
@@ -81,12 +82,11 @@ impl Guest {
     }
 
     /// The command line for files in `home`, with the interpreter at `program`. With [`Spawn::Fork`] it
-    /// starts the parent of cells. With [`Spawn::Exec`] it starts one cell, whose channel is open on
-    /// descriptor [`layout::CHANNEL`].
+    /// starts the parent of cells. With [`Spawn::Exec`] it starts one cell.
     pub fn command(&self, program: &str, home: &str, spawn: Spawn) -> Vec<String> {
         let mut command = self.run(program, Self::place(home, self.entry));
-        if spawn == Spawn::Exec {
-            command.extend(["--channel".to_owned(), layout::CHANNEL.to_string()]);
+        if let Spawn::Exec { channel } = spawn {
+            command.extend(["--channel".to_owned(), channel.to_string()]);
         }
         command
     }
@@ -106,7 +106,7 @@ mod tests {
     fn a_cell_of_its_own_is_told_its_channel_and_a_parent_of_cells_is_not() {
         let fork = PYTHON.command("/usr/bin/python3", "/home", Spawn::Fork);
         assert_eq!(fork, ["/usr/bin/python3", "-I", "-S", "-B", "/home/harness.py"]);
-        let exec = PYTHON.command("/usr/bin/python3", "/home", Spawn::Exec);
-        assert_eq!(exec[fork.len()..], ["--channel", "900"]);
+        let exec = PYTHON.command("/usr/bin/python3", "/home", Spawn::Exec { channel: 0 });
+        assert_eq!(exec[fork.len()..], ["--channel", "0"]);
     }
 }

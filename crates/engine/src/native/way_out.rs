@@ -46,7 +46,7 @@ impl WayOut {
     pub(super) fn open(egress: &Egress, listener: OwnedFd) -> Result<Self, EgressError> {
         let denials = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&denials);
-        let proxy = egress.serve_telling(TcpListener::from(listener), move |decision: &Decision| {
+        let proxy = egress.serve_reporting(TcpListener::from(listener), move |decision: &Decision| {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(decision.clone());
         })?;
         Ok(Self { proxy: Some(proxy), denials })

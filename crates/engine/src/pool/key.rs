@@ -1,18 +1,29 @@
 //! Whether two blueprints may share cells.
 
 use std::fmt::{self, Write as _};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
 
+use belljar_core::Secret;
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
 
-/// A fingerprint of everything a cell is made under: the whole config, every tool's name and source, the engine, and what the engine
-/// adds (interpreter, dependency layer). A cell made under one key is never handed out under another.
+/// A fingerprint of what a template is made from: the engine's name, the whole config, every tool's
+/// name and source, and the secrets that its proxy injects. A cell made under one key is never
+/// handed out under another.
+///
+/// * The config's `name` is part of it. Names are labels: two configs of one name have two keys, and so do two names of one config, because
+///   errors, containers and images carry the name.
+/// * An engine's own settings are not: all templates of a pool come from the same engine, and its settings do not change.
+/// * What the engine finds while it prepares is not: the interpreter, the dependency layer or image, the files that are granted. It
+///   belongs to the template, which keeps it until it ends. A newer interpreter is found by the next preparation.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolKey(String);
 
 impl PoolKey {
-    /// The key of a blueprint on an engine. The config's own serialised form is hashed, so a field added to it is in the key by itself.
+    /// The key of a blueprint on an engine. The config's own serialised form is hashed, so a field that is added to it is in
+    /// the key by itself.
     pub fn of(engine: &str, blueprint: &Blueprint) -> Self {
         let config = serde_json::to_string(&blueprint.config).expect("a config is plain data");
         let mut hash = Sha256::new();
@@ -28,12 +39,23 @@ impl PoolKey {
             add(&tool.file_name);
             add(&tool.source);
         }
+        for (name, value) in &blueprint.injected {
+            add(name);
+            add(&secret_fingerprint(value));
+        }
         let text = hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
         Self(text)
     }
+}
+
+/// Tells secrets apart. It is of use in this process only: a key may be shown, and nobody shall find
+/// out a secret by trying.
+fn secret_fingerprint(value: &Secret) -> String {
+    static STATE: OnceLock<RandomState> = OnceLock::new();
+    STATE.get_or_init(RandomState::new).hash_one(value.expose()).to_string()
 }
 
 impl fmt::Display for PoolKey {
@@ -142,5 +164,11 @@ mod tests {
             assert_ne!(base, PoolKey::of("native", &Blueprint { tools, ..blueprint() }));
         }
         assert_ne!(base, PoolKey::of("native", &Blueprint { tools: Vec::new(), ..blueprint() }));
+        let injecting = |value| {
+            let injected = [("KEY".to_owned(), Secret::new(value))].into();
+            PoolKey::of("native", &Blueprint { injected, ..blueprint() })
+        };
+        assert_eq!(injecting("one"), injecting("one"));
+        assert!(base != injecting("one") && injecting("one") != injecting("two"));
     }
 }

@@ -3,50 +3,85 @@
 use std::sync::Arc;
 
 use belljar_core::CellId;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::shelf::Shelf;
+use super::checkout::CheckoutError;
+use super::hold::TemplateHold;
+use super::template_pool::TemplatePool;
 use crate::cell::Cell;
 
 /// A cell for the time being. Dropping the lease lets the next caller have its place, and destroys the cell, unless it can be used again and
 /// whoever held it vouches for a clean end.
+///
+/// A lease is part of the hold it was checked out with: the template lives as long as the lease does, unless that hold
+/// is closed.
 pub struct Lease {
-    /// `None` only while being dropped.
-    cell: Option<Box<dyn Cell>>,
-    id: CellId,
-    shelf: Arc<Shelf>,
-    ended_cleanly: bool,
+    /// Before the hold: the cell goes first.
+    given: Given,
+    hold: TemplateHold,
 }
 
+/// Something runs in a leased cell. A pool that is shut down waits for these until its deadline.
+#[must_use = "what runs is in progress as long as this is held"]
+pub struct InProgress(#[expect(dead_code, reason = "counts while it exists")] TaskTrackerToken);
+
 impl Lease {
-    pub(super) fn new(cell: Box<dyn Cell>, shelf: Arc<Shelf>) -> Self {
-        Self { id: cell.id(), cell: Some(cell), shelf, ended_cleanly: false }
+    pub(super) fn new(given: Given, hold: TemplateHold) -> Self {
+        Self { given, hold }
     }
 
     /// The cell's name.
     pub fn id(&self) -> CellId {
-        self.id
+        self.given.id
     }
 
     /// The cell.
     pub fn cell(&mut self) -> &mut dyn Cell {
-        self.cell.as_deref_mut().expect("only a dropped lease has no cell")
+        self.given.cell.as_deref_mut().expect("only a dropped lease has no cell")
+    }
+
+    /// Says that something begins to run in the cell. Refused once the hold is closed or the pool is shut down.
+    pub fn begin(&self) -> Result<InProgress, CheckoutError> {
+        let in_progress = InProgress(self.given.pool.runs.token());
+        self.hold.check()?;
+        Ok(in_progress)
     }
 
     /// Says that what ran in it ended in good order. Without this word a cell is never used again.
     pub fn vouch(&mut self) {
-        self.ended_cleanly = true;
+        self.given.ended_cleanly = true;
+    }
+
+    /// What it was checked out with.
+    pub fn hold(&self) -> &TemplateHold {
+        &self.hold
     }
 }
 
-impl Drop for Lease {
+/// A cell on its way to a caller. Dropping it gives the cell back.
+pub(super) struct Given {
+    /// `None` only while being dropped.
+    cell: Option<Box<dyn Cell>>,
+    id: CellId,
+    pool: Arc<TemplatePool>,
+    ended_cleanly: bool,
+}
+
+impl Given {
+    pub(super) fn new(cell: Box<dyn Cell>, pool: Arc<TemplatePool>) -> Self {
+        Self { id: cell.id(), cell: Some(cell), pool, ended_cleanly: false }
+    }
+}
+
+impl Drop for Given {
     fn drop(&mut self) {
         let Some(cell) = self.cell.take() else { return };
         if self.ended_cleanly && cell.uses_left() > 0 {
-            self.shelf.take_back(cell);
+            self.pool.take_back(cell);
         } else {
             // The cell first: it goes to the reaper, and by the time another is made in its place it is being killed.
             drop(cell);
-            self.shelf.spent(self.id);
+            self.pool.spent(self.id);
         }
     }
 }

@@ -1,26 +1,48 @@
 //! Warm cells ahead of need, given out fairly, never more than the machine was promised to hold.
 //!
 //! ```text
-//!  SandboxPool ── startup(names) ──► one shelf a sandbox
-//!      │ checkout(name) ──► Shelf ── slots.rs decides: idle cell now · make one · wait in line
-//!      ▼                      │
-//!    Lease ◄──────────────────┘   dropping it destroys the cell and wakes whoever waits longest
+//!  SandboxPool ── open(blueprint) ──► Registry: one live template for each key ──► TemplateHold: it stays while held
+//!      │                                                                             │ checkout
+//!      └─ startup(blueprints), checkout(name): the same, by label                    ▼
+//!                        TemplatePool ── slots.rs decides: idle cell now · make one · wait in line
+//!                               │
+//!    Lease ◄────────────────────┘   dropping it destroys the cell and wakes whoever waits longest
 //! ```
 //!
-//! * `slots` is the accounts: pure, property-tested.
-//! * `shelf` drives them for one template: makes cells, watches idle ones, brings a dead zygote back.
-//! * `lease` is exclusive use of a cell.
+//! All templates:
 //! * `key` tells whether two blueprints may share cells: only if nothing about them differs.
+//! * `registry` knows every live template; `preparation` prepares each once; `retention` decides which stay warm (pure,
+//!   property-tested); `shutdown` ends them.
+//! * `hold` is a share in a live template.
+//!
+//! One template:
+//! * `slots` is the accounts: pure, property-tested.
+//! * `template_pool` drives them: `checkout` waits for cells, `making` makes them and brings a dead zygote back, and
+//!   `idle_watch` notices idle cells that die.
+//! * `lease` is exclusive use of a cell.
 
+mod checkout;
+mod hold;
+mod idle_watch;
 mod key;
 mod lease;
+mod making;
+mod options;
+mod preparation;
+mod registry;
+mod retention;
 #[cfg(test)]
 mod reuse_tests;
 mod sandbox_pool;
-mod shelf;
+mod shutdown;
 mod slots;
+mod template_pool;
 
+pub use checkout::CheckoutError;
+pub use hold::TemplateHold;
 pub use key::PoolKey;
-pub use lease::Lease;
-pub use sandbox_pool::{PoolError, PoolOptions, SandboxPool};
-pub use shelf::{CheckoutError, Shelf, ShelfStats};
+pub use lease::{InProgress, Lease};
+pub use options::PoolOptions;
+pub use registry::LiveTemplate;
+pub use sandbox_pool::{PoolError, SandboxPool};
+pub use template_pool::TemplateStats;

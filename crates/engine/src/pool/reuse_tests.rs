@@ -1,8 +1,8 @@
 //! Cells that may be used again. No engine here makes such cells yet, so these are made up; everything around them is real.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use belljar_core::config::SandboxConfig;
 use belljar_core::{CellId, Decision};
 use bytes::Bytes;
 
-use super::{PoolOptions, Shelf};
+use super::template_pool::TemplatePool;
+use super::{PoolOptions, TemplateHold};
 use crate::EngineError;
 use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
 use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
@@ -131,21 +132,22 @@ impl Engine for NoEngine {
     }
 }
 
-fn shelf(uses: u32, resets_well: bool) -> Arc<Shelf> {
+fn held(uses: u32, resets_well: bool) -> TemplateHold {
     let capabilities = Capabilities { protections: Vec::new(), egress_policy: false, obstacles: Vec::new() };
     let template = Maker { report: TemplateReport::default(), made: AtomicU64::new(0), uses, resets_well };
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
     let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };
     let engine = Arc::new(NoEngine(capabilities));
-    Shelf::open(engine, Blueprint::new(config), Arc::new(template), options)
+    let pool = TemplatePool::open(engine, Blueprint::new(config), Arc::new(template), options);
+    TemplateHold::new(&pool, Weak::new())
 }
 
 /// The cells that so many uses in a row get, each given back with or without a good word.
-async fn cells_of(shelf: &Arc<Shelf>, uses: usize, vouched: bool) -> Vec<u64> {
+async fn cells_of(hold: &TemplateHold, uses: usize, vouched: bool) -> Vec<u64> {
     let mut ids = Vec::new();
     for _ in 0..uses {
         let mut lease =
-            tokio::time::timeout(Duration::from_secs(60), shelf.checkout()).await.expect("hangs").unwrap();
+            tokio::time::timeout(Duration::from_secs(60), hold.checkout()).await.expect("hangs").unwrap();
         ids.push(lease.id().get());
         if vouched {
             lease.vouch();
@@ -156,15 +158,15 @@ async fn cells_of(shelf: &Arc<Shelf>, uses: usize, vouched: bool) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_cell_is_used_as_often_as_it_may_be_and_then_retired() {
-    assert_eq!(cells_of(&shelf(3, true), 7, true).await, [1, 1, 1, 2, 2, 2, 3]);
+    assert_eq!(cells_of(&held(3, true), 7, true).await, [1, 1, 1, 2, 2, 2, 3]);
 }
 
 #[tokio::test]
 async fn a_cell_nobody_vouches_for_is_not_used_again() {
-    assert_eq!(cells_of(&shelf(50, true), 3, false).await, [1, 2, 3]);
+    assert_eq!(cells_of(&held(50, true), 3, false).await, [1, 2, 3]);
 }
 
 #[tokio::test]
 async fn a_cell_in_doubt_after_its_reset_is_not_used_again() {
-    assert_eq!(cells_of(&shelf(50, false), 3, true).await, [1, 2, 3]);
+    assert_eq!(cells_of(&held(50, false), 3, true).await, [1, 2, 3]);
 }

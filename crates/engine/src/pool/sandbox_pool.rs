@@ -1,30 +1,20 @@
-//! All sandboxes of a program, by name.
+//! All sandboxes of a program: by what they are, and by name.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::key::PoolKey;
+use tokio::task::JoinSet;
+
+use super::checkout::CheckoutError;
+use super::hold::TemplateHold;
 use super::lease::Lease;
-use super::shelf::{CheckoutError, Shelf, ShelfStats};
+use super::options::PoolOptions;
+use super::registry::{LiveTemplate, Registry};
+use super::template_pool::TemplateStats;
 use crate::Progress;
 use crate::engine::{Blueprint, Engine};
 use crate::{EngineError, Fault};
-
-/// What is the same for all sandboxes of a pool.
-#[derive(Debug, Clone, Copy)]
-pub struct PoolOptions {
-    /// How many cells of a sandbox there may be beyond its `pool_size`.
-    pub max_overflow: usize,
-    /// How much memory the idle cells of a sandbox may hold together, in bytes. The stock is smaller than `pool_size` where that is too much.
-    pub max_idle_memory: u64,
-}
-
-impl Default for PoolOptions {
-    fn default() -> Self {
-        Self { max_overflow: 10, max_idle_memory: 4 << 30 }
-    }
-}
 
 /// A pool's failure.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -44,11 +34,17 @@ pub enum PoolError {
         /// The sandbox.
         name: String,
         /// Why.
-        source: Arc<EngineError>,
+        source: Box<PoolError>,
     },
+    /// A sandbox could not be made ready. All who waited for the same one get the same error.
+    #[error(transparent)]
+    Prepare(Arc<EngineError>),
     /// No cell.
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
+    /// Everything has been shut down.
+    #[error("the runtime is shut down and opens no more sandboxes: build another runtime")]
+    ShutDown,
 }
 
 fn listing(names: &[String]) -> String {
@@ -62,132 +58,139 @@ impl PoolError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Unknown { .. } => Fault::Caller,
+            Self::Unknown { .. } | Self::ShutDown => Fault::Caller,
             Self::Startup { source, .. } => source.fault(),
-            Self::Checkout(CheckoutError::Spawn(source)) => source.fault(),
-            Self::Checkout(_) => Fault::Backend,
+            Self::Prepare(source) => source.fault(),
+            Self::Checkout(source) => source.fault(),
         }
     }
 }
 
 /// Warm cells of several sandboxes.
+///
+/// Dropping it ends what nobody holds; [`Self::shutdown`] ends everything and waits for it.
 pub struct SandboxPool {
-    engine: Arc<dyn Engine>,
-    options: PoolOptions,
-    shelves: Mutex<BTreeMap<String, (PoolKey, Arc<Shelf>)>>,
+    registry: Arc<Registry>,
+    /// What was started, by the names of the configs.
+    started: Mutex<BTreeMap<String, TemplateHold>>,
 }
 
 impl SandboxPool {
     /// An empty pool.
     pub fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Self {
-        Self { engine, options, shelves: Mutex::default() }
+        Self { registry: Registry::new(engine, options), started: Mutex::default() }
     }
 
-    /// Makes these sandboxes ready and fills their stocks, all at once. When one fails, none are kept.
+    /// Makes these sandboxes ready and fills their stocks, all at once. They are held until [`Self::shutdown`]. When one
+    /// fails, none are kept.
+    ///
+    /// A name is a label: the latest sandbox that was started under it is the one that [`Self::checkout`] uses. One that was started
+    /// under it before is held no more, and cells that are checked out of it stay until they are given back.
     pub async fn startup(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
-        let begun = blueprints.into_iter().map(|blueprint| {
-            let (engine, options) = (Arc::clone(&self.engine), self.options);
-            tokio::spawn(async move {
-                let name = blueprint.config.name.clone();
-                let opened = open(engine, blueprint, options, &mut |_| {}).await;
-                let stocked = match opened {
-                    Ok((key, shelf)) => match shelf.wait_until_stocked().await {
-                        Err(CheckoutError::Spawn(error)) => Err(error),
-                        _ => Ok((key, shelf)),
-                    },
-                    Err(error) => Err(Arc::new(error)),
-                };
-                stocked.map_err(|source| PoolError::Startup { name, source })
-            })
-        });
-        let begun: Vec<_> = begun.collect();
-        let mut ready = Vec::new();
-        let mut failed = None;
-        for shelf in begun {
-            match shelf.await {
-                Ok(Ok(shelf)) => ready.push(shelf),
-                Ok(Err(error)) => failed = failed.or(Some(error)),
-                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        let mut starting = JoinSet::new();
+        for (number, blueprint) in blueprints.into_iter().enumerate() {
+            let registry = Arc::clone(&self.registry);
+            starting.spawn(async move { (number, start(&registry, blueprint).await) });
+        }
+        let mut outcomes = BTreeMap::new();
+        while let Some(joined) = starting.join_next().await {
+            match joined {
+                Ok((number, outcome)) => outcomes.insert(number, outcome),
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            };
+        }
+        let (mut ready, mut failed) = (Vec::new(), None);
+        for outcome in outcomes.into_values() {
+            match outcome {
+                Ok(hold) => ready.push(hold),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
         if let Some(error) = failed {
-            ready.iter().for_each(|(_, shelf)| shelf.close());
+            for hold in ready {
+                hold.close().await;
+            }
             return Err(error);
         }
-        for (key, shelf) in ready {
-            self.keep(key, shelf);
+        for hold in ready {
+            let before = self.started().insert(hold.name().to_owned(), hold);
+            drop(before);
         }
         Ok(())
     }
 
-    /// Makes one sandbox ready without waiting for its stock. One that is ready under the same key already is shared.
+    /// Makes one sandbox ready without waiting for its stock. One that is live under the same key is shared. Concurrent calls for one key
+    /// prepare once, and all of them hear of its progress.
     pub async fn open(
         &self,
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<Arc<Shelf>, EngineError> {
-        let key = PoolKey::of(self.engine.name(), &blueprint);
-        let present =
-            self.shelves().get(&blueprint.config.name).filter(|(present, _)| *present == key).cloned();
-        if let Some((_, shelf)) = present {
-            return Ok(shelf);
-        }
-        let (key, shelf) = open(Arc::clone(&self.engine), blueprint, self.options, progress).await?;
-        Ok(self.keep(key, shelf))
+    ) -> Result<TemplateHold, PoolError> {
+        self.registry.open(blueprint, progress).await
     }
 
-    /// A cell of the sandbox called so, in turn.
+    /// A cell of the sandbox that was started under this name last, in turn.
     pub async fn checkout(&self, name: &str) -> Result<Lease, PoolError> {
-        Ok(self.shelf(name)?.checkout().await?)
+        Ok(self.called(name)?.checkout().await?)
     }
 
     /// The same, for callers who will not wait longer.
     pub async fn checkout_within(&self, name: &str, within: Duration) -> Result<Lease, PoolError> {
-        Ok(self.shelf(name)?.checkout_within(within).await?)
+        Ok(self.called(name)?.checkout_within(within).await?)
     }
 
-    /// What each sandbox holds and has done.
-    pub fn stats(&self) -> BTreeMap<String, ShelfStats> {
-        self.shelves().iter().map(|(name, (_, shelf))| (name.clone(), shelf.stats())).collect()
+    /// What each sandbox that was started holds and has done, by name.
+    pub fn stats(&self) -> BTreeMap<String, TemplateStats> {
+        self.started().iter().map(|(name, hold)| (name.clone(), hold.stats())).collect()
     }
 
-    /// Ends every cell, leased ones too, and every zygote.
-    pub fn shutdown(&self) {
-        let shelves = std::mem::take(&mut *self.shelves());
-        for (_, shelf) in shelves.into_values() {
-            shelf.close();
+    /// Every template that is live or being prepared, also those that nobody holds.
+    pub fn templates(&self) -> Vec<LiveTemplate> {
+        self.registry.templates()
+    }
+
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
+    pub async fn shutdown(&self) {
+        self.shutdown_within(Duration::ZERO).await;
+    }
+
+    /// The same, but what is in progress may finish within `grace` and is killed after that. Nothing more begins meanwhile: callers who
+    /// still wait for a cell are refused.
+    ///
+    /// It may be called again and by several at once. Each call waits for the end, and kills when its own grace is over.
+    pub async fn shutdown_within(&self, grace: Duration) {
+        self.registry.shut_down(grace).await;
+        let started = std::mem::take(&mut *self.started());
+        drop(started);
+    }
+
+    fn called(&self, name: &str) -> Result<TemplateHold, PoolError> {
+        if self.registry.lock().is_shut_down {
+            return Err(PoolError::ShutDown);
         }
+        let started = self.started();
+        started.get(name).cloned().ok_or_else(|| PoolError::Unknown {
+            name: name.to_owned(),
+            known: started.keys().cloned().collect(),
+        })
     }
 
-    fn shelf(&self, name: &str) -> Result<Arc<Shelf>, PoolError> {
-        let shelves = self.shelves();
-        match shelves.get(name) {
-            Some((_, shelf)) => Ok(Arc::clone(shelf)),
-            None => {
-                Err(PoolError::Unknown { name: name.to_owned(), known: shelves.keys().cloned().collect() })
-            }
-        }
-    }
-
-    /// A sandbox made ready under another policy takes the name over; whoever holds the old one may finish with it.
-    fn keep(&self, key: PoolKey, shelf: Arc<Shelf>) -> Arc<Shelf> {
-        let name = shelf.name().to_owned();
-        self.shelves().insert(name, (key, Arc::clone(&shelf)));
-        shelf
-    }
-
-    fn shelves(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (PoolKey, Arc<Shelf>)>> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn started(&self) -> MutexGuard<'_, BTreeMap<String, TemplateHold>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn open(
-    engine: Arc<dyn Engine>,
-    blueprint: Blueprint,
-    options: PoolOptions,
-    progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<(PoolKey, Arc<Shelf>), EngineError> {
-    let key = PoolKey::of(engine.name(), &blueprint);
-    let template = engine.prepare(&blueprint, progress).await?;
-    Ok((key, Shelf::open(engine, blueprint, template, options)))
+/// Makes one sandbox ready with a full stock.
+async fn start(registry: &Registry, blueprint: Blueprint) -> Result<TemplateHold, PoolError> {
+    let name = blueprint.config.name.clone();
+    let failed = |source: PoolError| PoolError::Startup { name, source: Box::new(source) };
+    let hold = match registry.open(blueprint, &mut |_| {}).await {
+        Ok(hold) => hold,
+        Err(error) => return Err(failed(error)),
+    };
+    if let Err(error) = hold.wait_until_stocked().await {
+        hold.close().await;
+        return Err(failed(error.into()));
+    }
+    Ok(hold)
 }

@@ -355,8 +355,8 @@ const ADVICE: &[u32] = &[
     general::MADV_GUARD_REMOVE,
 ];
 
-/// Out-of-band data, which only exploits send over Unix sockets, and connecting while sending,
-/// which no filter asks about.
+/// Out-of-band data, which only exploits send over Unix sockets, and connecting by sending, about
+/// which PID 1 is not asked.
 const NOT_SENT: u32 = net::MSG_OOB | MSG_FASTOPEN;
 const MSG_FASTOPEN: u32 = 0x2000_0000;
 

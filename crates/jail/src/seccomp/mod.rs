@@ -91,7 +91,8 @@ fn cell_table(cell: CellFilter) -> Table {
         calls::FOR_MAKING_CELLS.iter().map(|call| (i64::from(*call), Treatment::from(EPERM))).collect();
     let new_namespaces = Test::AnyOf { argument: 0, mask: NAMESPACES };
     table.insert(general::__NR_clone.into(), unless(new_namespaces, EPERM));
-    // Each filter is a program in the kernel, in memory for which the whole machine has one limit.
+    // A further filter would be one more program in the kernel, in memory for which the whole
+    // machine has one limit.
     let more_filters = Test::In { argument: 0, values: vec![arguments::PR_SET_SECCOMP] };
     table.insert(general::__NR_prctl.into(), unless(more_filters, EINVAL));
     if cell.supervision == Supervision::Watched {

@@ -7,7 +7,7 @@ use belljar_core::{Decision, NetworkVerdict, OTHER_HOSTS};
 
 /// A decision, or a part of one.
 #[derive(Debug)]
-pub(super) struct News {
+pub(super) struct LedgerUpdate {
     /// When it began: its place in the order of all decisions.
     pub(super) order: u64,
     pub(super) host: String,
@@ -22,7 +22,7 @@ pub(super) struct News {
     pub(super) lasted: Duration,
 }
 
-impl News {
+impl LedgerUpdate {
     /// The same as a line of its own.
     pub(super) fn decision(&self) -> Decision {
         let mut line = Line::new(self.order);
@@ -40,20 +40,20 @@ struct Key {
 }
 
 impl Key {
-    fn of(news: &News) -> Self {
-        Self { host: news.host.clone(), port: news.port, verdict: news.verdict.clone() }
+    fn of(update: &LedgerUpdate) -> Self {
+        Self { host: update.host.clone(), port: update.port, verdict: update.verdict.clone() }
     }
 
     /// The key when there is no room for the name. There are as many of these as rules and policy
     /// entries.
-    fn without_name(news: &News) -> Self {
-        let verdict = match &news.verdict {
+    fn without_name(update: &LedgerUpdate) -> Self {
+        let verdict = match &update.verdict {
             NetworkVerdict::Failed { .. } => NetworkVerdict::Failed { reason: "for various reasons".into() },
             other => other.clone(),
         };
-        match (&news.entry, &verdict) {
+        match (&update.entry, &verdict) {
             (Some(entry), NetworkVerdict::Allowed | NetworkVerdict::Failed { .. }) => {
-                Self { host: entry.clone(), port: news.port, verdict }
+                Self { host: entry.clone(), port: update.port, verdict }
             }
             _ => Self { host: OTHER_HOSTS.into(), port: 0, verdict },
         }
@@ -74,12 +74,12 @@ impl Line {
         Self { order, count: 0, sent: 0, received: 0, lasted: Duration::ZERO }
     }
 
-    fn add(&mut self, news: &News) {
-        self.order = self.order.min(news.order);
-        self.count += news.count;
-        self.sent += news.sent;
-        self.received += news.received;
-        self.lasted += news.lasted;
+    fn add(&mut self, update: &LedgerUpdate) {
+        self.order = self.order.min(update.order);
+        self.count += update.count;
+        self.sent += update.sent;
+        self.received += update.received;
+        self.lasted += update.lasted;
     }
 
     fn into_decision(self, key: Key) -> Decision {
@@ -112,20 +112,20 @@ impl Ledger {
     }
 
     /// Adds to the line it belongs to. Returns whether that line is new.
-    pub(super) fn add(&mut self, news: &News) -> bool {
-        let mut key = Key::of(news);
+    pub(super) fn add(&mut self, update: &LedgerUpdate) -> bool {
+        let mut key = Key::of(update);
         if !self.lines.contains_key(&key) {
-            let room = match news.verdict {
+            let room = match update.verdict {
                 NetworkVerdict::Denied { .. } => &mut self.room_for_denied,
                 _ => &mut self.room_for_others,
             };
             match room.checked_sub(1) {
                 Some(left) => *room = left,
-                None => key = Key::without_name(news),
+                None => key = Key::without_name(update),
             }
         }
         let is_new = !self.lines.contains_key(&key);
-        self.lines.entry(key).or_insert_with(|| Line::new(news.order)).add(news);
+        self.lines.entry(key).or_insert_with(|| Line::new(update.order)).add(update);
         is_new
     }
 
@@ -141,9 +141,9 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn news(order: u64, host: &str, verdict: NetworkVerdict) -> News {
+    fn update(order: u64, host: &str, verdict: NetworkVerdict) -> LedgerUpdate {
         let entry = (!matches!(verdict, NetworkVerdict::Denied { .. })).then(|| "*.wild.com".to_owned());
-        News {
+        LedgerUpdate {
             order,
             host: host.into(),
             port: 443,
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn what_came_to_the_same_is_one_line() {
         let mut ledger = Ledger::new(10);
-        assert!(ledger.add(&news(2, "b", NetworkVerdict::Allowed)));
-        assert!(ledger.add(&news(1, "a", NetworkVerdict::Allowed)));
-        assert!(!ledger.add(&news(0, "b", NetworkVerdict::Allowed)));
-        assert!(ledger.add(&news(3, "b", denied("x"))), "another verdict is another line");
-        assert!(ledger.add(&news(4, "b", denied("y"))), "and so is another rule");
+        assert!(ledger.add(&update(2, "b", NetworkVerdict::Allowed)));
+        assert!(ledger.add(&update(1, "a", NetworkVerdict::Allowed)));
+        assert!(!ledger.add(&update(0, "b", NetworkVerdict::Allowed)));
+        assert!(ledger.add(&update(3, "b", denied("x"))), "another verdict is another line");
+        assert!(ledger.add(&update(4, "b", denied("y"))), "and so is another rule");
         let lines = ledger.into_decisions();
         assert_eq!(lines.iter().map(|line| line.host.as_str()).collect::<Vec<_>>(), ["b", "a", "b", "b"]);
         let first = &lines[0];
@@ -178,12 +178,12 @@ mod tests {
     fn names_are_bounded_and_nothing_is_left_uncounted() {
         let mut ledger = Ledger::new(20);
         for number in 0..1000u64 {
-            ledger.add(&news(number, &format!("n{number}.evil"), denied("not listed")));
-            ledger.add(&news(number, &format!("n{number}.wild.com"), NetworkVerdict::Allowed));
+            ledger.add(&update(number, &format!("n{number}.evil"), denied("not listed")));
+            ledger.add(&update(number, &format!("n{number}.wild.com"), NetworkVerdict::Allowed));
             let reason = format!("reason {number}");
-            ledger.add(&news(number, &format!("n{number}.wild.com"), NetworkVerdict::Failed { reason }));
+            ledger.add(&update(number, &format!("n{number}.wild.com"), NetworkVerdict::Failed { reason }));
         }
-        ledger.add(&news(9999, "late.evil", denied("another rule")));
+        ledger.add(&update(9999, "late.evil", denied("another rule")));
         let lines = ledger.into_decisions();
         assert!(lines.len() <= 20 + 4, "{} lines", lines.len());
         assert_eq!(lines.iter().map(|line| line.count).sum::<u64>(), 3001);
@@ -199,9 +199,9 @@ mod tests {
     fn refusals_and_the_rest_do_not_crowd_each_other_out() {
         let mut ledger = Ledger::new(4);
         for number in 0..10 {
-            ledger.add(&news(number, &format!("n{number}.evil"), denied("not listed")));
+            ledger.add(&update(number, &format!("n{number}.evil"), denied("not listed")));
         }
-        ledger.add(&news(10, "good.wild.com", NetworkVerdict::Allowed));
+        ledger.add(&update(10, "good.wild.com", NetworkVerdict::Allowed));
         let lines = ledger.into_decisions();
         assert!(lines.iter().any(|line| line.host == "good.wild.com"), "{lines:?}");
     }

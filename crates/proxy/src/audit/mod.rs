@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use belljar_core::policy::Denial;
 use belljar_core::{Decision, NetworkVerdict};
 
-use self::ledger::{Ledger, News};
+use self::ledger::{Ledger, LedgerUpdate};
 use self::record::Progress;
 pub(crate) use self::record::{Asked, Record};
 
@@ -45,13 +45,13 @@ struct State {
     alive: HashMap<u64, Arc<Progress>>,
     next: u64,
     /// Denials that were reported although their line existed already.
-    repeats_told: usize,
+    repeats_reported: usize,
 }
 
 impl Audit {
     pub(crate) fn new(most: usize, on_denial: Option<OnDenial>) -> Self {
         let ledger = Ledger::new(most);
-        let state = State { ledger, alive: HashMap::new(), next: 0, repeats_told: 0 };
+        let state = State { ledger, alive: HashMap::new(), next: 0, repeats_reported: 0 };
         Self { state: Mutex::new(state), most, on_denial }
     }
 
@@ -76,25 +76,25 @@ impl Audit {
         let mut state = self.lock();
         let state = &mut *state;
         for progress in state.alive.values() {
-            if let Some(news) = progress.news() {
-                state.ledger.add(&news);
+            if let Some(update) = progress.unreported() {
+                state.ledger.add(&update);
             }
         }
-        state.repeats_told = 0;
+        state.repeats_reported = 0;
         mem::replace(&mut state.ledger, Ledger::new(self.most)).into_decisions()
     }
 
     /// Adds the verdict of a record.
     fn settle(&self, progress: &Progress, verdict: NetworkVerdict) {
-        let (news, is_told) = {
+        let (update, is_reported) = {
             let mut state = self.lock();
             progress.settle(verdict);
-            let Some(news) = progress.news() else { return };
-            let is_told = state.add(&news, self.most / 2);
-            (news, is_told)
+            let Some(update) = progress.unreported() else { return };
+            let is_reported = state.add(&update, self.most / 2);
+            (update, is_reported)
         };
-        if let (true, Some(tell)) = (is_told, &self.on_denial) {
-            tell(&news.decision());
+        if let (true, Some(tell)) = (is_reported, &self.on_denial) {
+            tell(&update.decision());
         }
     }
 
@@ -102,8 +102,8 @@ impl Audit {
     fn close(&self, progress: &Progress) {
         let mut state = self.lock();
         state.alive.remove(&progress.number);
-        if let Some(news) = progress.news() {
-            state.ledger.add(&news);
+        if let Some(update) = progress.unreported() {
+            state.ledger.add(&update);
         }
     }
 
@@ -116,16 +116,16 @@ impl Audit {
 impl State {
     /// Adds to the ledger. Returns whether to report it. The first of each line is reported, and a
     /// limited number of the others.
-    fn add(&mut self, news: &News, most_repeats: usize) -> bool {
-        let is_first = self.ledger.add(news);
-        if !matches!(news.verdict, NetworkVerdict::Denied { .. }) {
+    fn add(&mut self, update: &LedgerUpdate, most_repeats: usize) -> bool {
+        let is_first = self.ledger.add(update);
+        if !matches!(update.verdict, NetworkVerdict::Denied { .. }) {
             return false;
         }
-        let is_told = is_first || self.repeats_told < most_repeats;
-        if is_told && !is_first {
-            self.repeats_told += 1;
+        let is_reported = is_first || self.repeats_reported < most_repeats;
+        if is_reported && !is_first {
+            self.repeats_reported += 1;
         }
-        is_told
+        is_reported
     }
 }
 
@@ -137,19 +137,19 @@ mod tests {
 
     #[test]
     fn the_first_denial_of_each_line_is_told_and_some_of_the_others() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = told.clone();
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let tell = reported.clone();
         let on_denial: OnDenial =
             Arc::new(move |decision: &Decision| tell.lock().unwrap().push(decision.host.clone()));
         let audit = Arc::new(Audit::new(4, Some(on_denial)));
         for host in ["a", "a", "a", "a", "b", "b"] {
             audit.deny(&Denial::new(host, 1, Rule::NotListed));
         }
-        assert_eq!(*told.lock().unwrap(), ["a", "a", "a", "b"], "two repeats, whoever comes first");
+        assert_eq!(*reported.lock().unwrap(), ["a", "a", "a", "b"], "two repeats, whoever comes first");
         let lines: Vec<_> = audit.take().into_iter().map(|line| (line.host, line.count)).collect();
         assert_eq!(lines, [("a".to_owned(), 4), ("b".to_owned(), 2)]);
         audit.deny(&Denial::new("a", 1, Rule::NotListed));
-        assert_eq!((audit.take().len(), told.lock().unwrap().len()), (1, 5), "the next run has its own");
+        assert_eq!((audit.take().len(), reported.lock().unwrap().len()), (1, 5), "the next run has its own");
     }
 
     fn allowed(host: &str) -> Asked {

@@ -11,7 +11,7 @@ use tracing::field::{self, Empty};
 use tracing::{Span, debug_span};
 
 use super::Audit;
-use super::ledger::News;
+use super::ledger::LedgerUpdate;
 
 /// What the guest asked for.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Record {
     /// counted, as part of an earlier step.
     pub(crate) fn goes_on(&self) -> bool {
         self.progress.note_movement();
-        !self.progress.told().is_counted
+        !self.progress.reported().is_counted
     }
 
     /// Waits until nothing has been carried for that long, counted from the last byte.
@@ -89,7 +89,7 @@ impl Drop for Record {
         if self.span.is_disabled() {
             return;
         }
-        match &self.progress.told().verdict {
+        match &self.progress.reported().verdict {
             NetworkVerdict::Allowed => self.span.record("verdict", "allowed"),
             NetworkVerdict::Denied { rule } => self.span.record("verdict", format!("denied: {rule}")),
             NetworkVerdict::Failed { .. } => self.span.record("verdict", "failed"),
@@ -110,11 +110,11 @@ pub(super) struct Progress {
     received: AtomicU64,
     /// When something was last carried, in milliseconds since it began.
     moved: AtomicU64,
-    told: Mutex<Told>,
+    reported: Mutex<Reported>,
 }
 
 /// What the ledger already knows of it.
-struct Told {
+struct Reported {
     verdict: NetworkVerdict,
     is_settled: bool,
     is_counted: bool,
@@ -125,7 +125,7 @@ struct Told {
 
 impl Progress {
     pub(super) fn new(number: u64, asked: Asked) -> Self {
-        let told = Told {
+        let reported = Reported {
             verdict: NetworkVerdict::Allowed,
             is_settled: false,
             is_counted: false,
@@ -140,7 +140,7 @@ impl Progress {
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
             moved: AtomicU64::new(0),
-            told: Mutex::new(told),
+            reported: Mutex::new(reported),
         }
     }
 
@@ -156,37 +156,38 @@ impl Progress {
     /// Sets the verdict. The first one stays. It counts again, even if the decision was counted as
     /// allowed before.
     pub(super) fn settle(&self, verdict: NetworkVerdict) {
-        let mut told = self.told();
-        if !told.is_settled {
-            told.verdict = verdict;
-            told.is_settled = true;
-            told.is_counted = false;
+        let mut reported = self.reported();
+        if !reported.is_settled {
+            reported.verdict = verdict;
+            reported.is_settled = true;
+            reported.is_counted = false;
         }
     }
 
     /// What the ledger does not know yet. Afterwards the ledger knows it.
-    pub(super) fn news(&self) -> Option<News> {
-        let mut told = self.told();
+    pub(super) fn unreported(&self) -> Option<LedgerUpdate> {
+        let mut reported = self.reported();
         let (sent, received) = (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed));
         let lasted = self.began.elapsed();
-        let news = News {
+        let update = LedgerUpdate {
             order: self.number,
             host: self.asked.host.clone(),
             port: self.asked.port,
             entry: self.asked.entry.clone(),
-            verdict: told.verdict.clone(),
-            count: u64::from(!told.is_counted),
-            sent: sent - told.sent,
-            received: received - told.received,
-            lasted: lasted - told.lasted,
+            verdict: reported.verdict.clone(),
+            count: u64::from(!reported.is_counted),
+            sent: sent - reported.sent,
+            received: received - reported.received,
+            lasted: lasted - reported.lasted,
         };
-        let is_news = news.count + news.sent + news.received > 0;
-        (told.is_counted, told.sent, told.received, told.lasted) = (true, sent, received, lasted);
-        is_news.then_some(news)
+        let is_news = update.count + update.sent + update.received > 0;
+        (reported.is_counted, reported.sent, reported.received, reported.lasted) =
+            (true, sent, received, lasted);
+        is_news.then_some(update)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -95,8 +95,8 @@ impl HostConnection {
 }
 
 /// Whether host and proxy agree on where an answer ends, so that the next bytes are the next
-/// answer. Only known good statuses pass. After a complaint about the request itself, it is unclear
-/// what the host has read.
+/// answer. Only statuses that are known to be harmless pass. After a complaint about the request
+/// itself, it is unclear what the host has read.
 pub(crate) fn agrees<B>(response: &Response<B>) -> bool {
     let is_well = match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => true,

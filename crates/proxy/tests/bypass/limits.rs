@@ -194,8 +194,9 @@ async fn denials_are_told_as_they_happen() {
     let address = listener.local_addr().unwrap();
     let egress = Egress::new(policy(&[80]), EgressOptions::new(Script::default())).unwrap();
     let tell = told.clone();
-    let cell =
-        egress.serve_telling(listener, move |denial| tell.lock().unwrap().push(denial.host.clone())).unwrap();
+    let cell = egress
+        .serve_reporting(listener, move |denial| tell.lock().unwrap().push(denial.host.clone()))
+        .unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(b"CONNECT evil.test:1 HTTP/1.1\r\n\r\n").await.unwrap();
     read_answer(&mut stream).await;

@@ -137,8 +137,9 @@ async fn closing_a_cell_ends_all_of_it_before_it_is_over() {
     let tell = told.clone();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let cell =
-        egress.serve_telling(listener, move |denial| tell.lock().unwrap().push(denial.host.clone())).unwrap();
+    let cell = egress
+        .serve_reporting(listener, move |denial| tell.lock().unwrap().push(denial.host.clone()))
+        .unwrap();
     // An idle connection, some that wait for answers, and many requests for something that is
     // refused.
     get(address, &odd, "/hello").await;

@@ -66,6 +66,8 @@ pub(crate) struct Progress {
     /// Whether the grace after the outcome ran out while a slow listener was being waited for.
     grace_is_over: bool,
     was_interrupted: bool,
+    /// Whether an interrupt waits for the request to be sent: it must not overtake it.
+    interrupt_is_due: bool,
     /// Whether the guest takes no more of what is sent.
     is_deaf: bool,
     /// Whether the run is over. From then on no listener is waited for: what happens to the cell
@@ -84,10 +86,35 @@ impl Progress {
             broken: None,
             grace_is_over: false,
             was_interrupted: false,
+            interrupt_is_due: false,
             is_deaf: false,
             is_over: false,
             unsaid: Vec::new(),
         }
+    }
+}
+
+impl Progress {
+    /// Writes what can be written, and waits for what can be read. A guest that takes no more may
+    /// still have something to say.
+    fn poll_cell(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) -> Poll<Output> {
+        self.poll_flush(cell, cx);
+        cell.poll_output(cx)
+    }
+
+    /// Writes what can be written, and then interrupts, if that is due.
+    fn poll_flush(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
+        if self.is_deaf {
+            return;
+        }
+        let mut flushed = cell.poll_flush(cx);
+        if self.interrupt_is_due && flushed.is_ready() {
+            (self.interrupt_is_due, self.was_interrupted) = (false, true);
+            cell.interrupt();
+            // An engine may have to write for that.
+            flushed = cell.poll_flush(cx);
+        }
+        self.is_deaf = matches!(flushed, Poll::Ready(Err(_)));
     }
 }
 
@@ -160,7 +187,7 @@ impl Conversation<'_> {
             let output = tokio::select! {
                 biased;
                 call = deadlines.call() => Err(call),
-                output = poll_fn(|cx| poll_cell(*cell, &mut progress.is_deaf, cx)) => Ok(output),
+                output = poll_fn(|cx| progress.poll_cell(*cell, cx)) => Ok(output),
             };
             let ending = match output {
                 Err(Call::Grace) => Some(self.last_look().await),
@@ -197,21 +224,11 @@ impl Conversation<'_> {
     /// Does what a call from outside asks for; the ending, if that is one.
     fn answer(&mut self, call: Call) -> Option<Ending> {
         if call == Call::Interrupted {
-            self.progress.was_interrupted = true;
-            self.cell.interrupt();
+            self.progress.interrupt_is_due = true;
             return None;
         }
         self.deadlines.breach(call, &*self.cell)
     }
-}
-
-/// Writes what can be written, and waits for what can be read. A guest that takes no more may still
-/// have something to say.
-fn poll_cell(cell: &mut dyn Cell, is_deaf: &mut bool, cx: &mut Context<'_>) -> Poll<Output> {
-    if !*is_deaf {
-        *is_deaf = matches!(cell.poll_flush(cx), Poll::Ready(Err(_)));
-    }
-    cell.poll_output(cx)
 }
 
 /// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so

@@ -63,8 +63,12 @@ impl Conversation<'_> {
                     deadlines.forget_grace();
                 }
                 Call::Interrupted => {
-                    progress.was_interrupted = true;
-                    cell.interrupt();
+                    progress.interrupt_is_due = true;
+                    std::future::poll_fn(|cx| {
+                        progress.poll_flush(*cell, cx);
+                        std::task::Poll::Ready(())
+                    })
+                    .await;
                 }
                 call => {
                     progress.broken = deadlines.breach(call, &**cell);

@@ -1,8 +1,13 @@
-import array, os, socket
+import array
+import os
+import socket
 
 
 def send_in_a_circle(links, held):
-    """Puts descriptors on their way, each in the queue of the next, and the last in its own: no process holds them any more. How many."""
+    """Puts descriptors on their way, each in the queue of the next, and the last in its own. How many.
+
+    No process holds them any more.
+    """
 
     def pass_on(through, descriptors):
         through.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))])

@@ -155,3 +155,20 @@ async fn pickle_dataclasses_and_multiprocessing_find_main() {
     );
     assert_eq!(data(&result), "[3,[2,4,6]]");
 }
+
+/// What a hostile script can reach of the harness is what it could reach anyway: the modules that run it. None is on its path,
+/// so none has a plain name, and none stands in the way of a module of the script's own.
+#[tokio::test]
+async fn the_harness_is_not_on_the_path_of_scripts() {
+    let result = crate::run_one!(
+        "import importlib, importlib.util, sys\nhome = os.path.dirname(sys.modules['belljar_harness'].__file__)\n\
+         names = [name[:-3] for place in (home, os.path.dirname(home)) for name in os.listdir(place) if name.endswith('.py')]\n\
+         found = [name for name in names + ['belljar_cell'] if name not in sys.modules and importlib.util.find_spec(name)]\n\
+         led = [path for path in sys.path if 'belljar' in path]\n\
+         for name in names: open(f'{name}.py', 'w').write(f'MINE = {name!r}')\n\
+         importlib.invalidate_caches()\n\
+         taken = [name for name in names if importlib.import_module(name).MINE != name]\n\
+         emit_result([len(names) > 10, found, led, taken])"
+    );
+    assert_eq!(data(&result), "[true,[],[],[]]");
+}

@@ -15,7 +15,7 @@ fn blueprint(name: &str, pool_size: usize) -> Blueprint {
     Blueprint::new(SandboxConfig { pool_size, ..SandboxConfig::new(name) })
 }
 
-async fn engine() -> Option<Arc<NativeEngine>> {
+pub(crate) async fn engine() -> Option<Arc<NativeEngine>> {
     runtime()?;
     Some(Arc::new(Native::new().cache_dir(cache()).open().await.unwrap()))
 }
@@ -33,7 +33,7 @@ async fn startup_fills_every_stock_and_shutdown_empties_all() {
     assert_eq!((stats["a"].idle, stats["b"].idle), (2, 1));
     assert!(!processes_below(std::process::id()).is_empty());
     let mut held = pool.checkout("a").await.unwrap();
-    pool.shutdown();
+    pool.shutdown().await;
     // Also what is leased: its zygote is gone, and it with it.
     let closed = std::future::poll_fn(|cx| held.cell().poll_output(cx));
     assert_eq!(tokio::time::timeout(HANG, closed).await.unwrap(), belljar_engine::Output::Closed);
@@ -143,7 +143,7 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
 #[tokio::test]
 async fn idle_cells_hold_no_more_memory_than_they_may() {
     let Some(engine) = engine().await else { return };
-    let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20 };
+    let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20, ..PoolOptions::default() };
     let pool = SandboxPool::new(engine, options);
     pool.startup(vec![blueprint("large", 50)]).await.unwrap();
     let idle = pool.stats()["large"].idle;
@@ -188,6 +188,8 @@ async fn many_runs_leave_no_descriptor_process_or_control_group() {
     let own = format!("belljar-{}-", std::process::id());
     drop(sandbox);
     runtime.shutdown().await;
+    // The engine's own group, in which those of the cells were, goes with the engine.
+    drop(runtime);
     for controller in ["memory", "pids", "cpu", "cpuacct"] {
         let left = find_directories(std::path::Path::new("/sys/fs/cgroup").join(controller).as_path(), &own);
         assert_eq!(left, Vec::<String>::new(), "control groups are left");

@@ -125,7 +125,7 @@ async fn a_step_that_cannot_be_interrupted_ends_the_session_and_says_so() {
 }
 
 /// A directory that a guest of either engine can write to, and how it is granted.
-fn shared() -> (tempfile::TempDir, SandboxConfig) {
+pub(crate) fn shared() -> (tempfile::TempDir, SandboxConfig) {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -260,4 +260,82 @@ async fn a_step_with_a_time_limit_that_is_none_costs_no_session() {
     let request = ExecutionRequest::new("emit_result(x)").with_timeout(Duration::ZERO);
     assert!(matches!(session.step(request).await, Err(RuntimeError::Timeout { .. })));
     assert_eq!(session.step("emit_result(x)").await.unwrap().final_data.unwrap().as_str(), "1");
+}
+
+/// Runs a step that says when it is under way, interrupts it then, and gives its result.
+async fn interrupted(session: &mut Session, script: &str) -> ExecutionResult {
+    let handle = session.interrupt_handle();
+    let step = session.step_with(script, |event| {
+        if matches!(event.kind, EventKind::Intermediate { .. }) {
+            handle.interrupt();
+        }
+    });
+    tokio::time::timeout(HANG, step).await.expect("the step hangs").unwrap()
+}
+
+#[tokio::test]
+async fn an_interrupted_step_ends_and_the_session_keeps_its_variables() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    for (round, wait) in ["while True: pass", "import time; time.sleep(1000)"].into_iter().enumerate() {
+        let result =
+            interrupted(&mut session, &format!("x = {round}\nemit_intermediate('on', 1)\n{wait}")).await;
+        assert_eq!(result.verdict, Verdict::Cancelled, "{result:#?}");
+        assert!(result.error.as_ref().unwrap().contains("KeyboardInterrupt"), "{result:#?}");
+        assert!(result.traceback.unwrap().contains("<agent_script"));
+        assert!(session.is_alive());
+        assert_eq!(
+            session.step("emit_result(x)").await.unwrap().final_data.unwrap().as_str(),
+            round.to_string()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_catches_its_interrupt_goes_on() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let script = "try:\n    emit_intermediate('on', 1)\n    while True: pass\nexcept KeyboardInterrupt:\n    emit_result('tidied up')";
+    let result = interrupted(&mut session, script).await;
+    assert_eq!((result.verdict, result.final_data.unwrap().as_str()), (Verdict::Ok, "\"tidied up\""));
+    // The script's own handlers count, in this step and in the next.
+    let own = "import signal\nheard = []\nsignal.signal(signal.SIGINT, lambda *_: heard.append(1))\n\
+               emit_intermediate('on', 1)\nwhile not heard: pass";
+    assert_eq!(interrupted(&mut session, own).await.verdict, Verdict::Ok);
+    let again = "emit_intermediate('on', 1)\nwhile len(heard) < 2: pass\nemit_result(len(heard))";
+    assert_eq!(interrupted(&mut session, again).await.final_data.unwrap().as_str(), "2");
+}
+
+/// An interrupt that comes before the guest has read the request belongs to it; one that comes
+/// after the step belongs to nobody.
+#[tokio::test]
+async fn an_interrupt_finds_its_step_or_nobody() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    for _ in 0..20 {
+        let mut execution = session.stream("while True: pass");
+        execution.interrupt();
+        while execution.next().await.is_some() {}
+        let result = tokio::time::timeout(HANG, execution.result()).await.expect("it hangs").unwrap();
+        assert_eq!(result.verdict, Verdict::Cancelled, "{result:#?}");
+        session.interrupt_handle().interrupt();
+        assert_eq!(session.step("emit_result(1)").await.unwrap().verdict, Verdict::Ok);
+    }
+}
+
+#[tokio::test]
+async fn a_step_can_be_streamed_and_cancelled_and_only_one_runs_at_a_time() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let mut execution = session.stream("emit_intermediate('on', 1)\nimport time; time.sleep(1000)");
+    assert!(matches!(execution.next().await.unwrap().kind, EventKind::Intermediate { .. }));
+    assert!(matches!(session.step("1").await, Err(RuntimeError::StepUnderWay { .. })));
+    execution.cancel();
+    let result = tokio::time::timeout(HANG, execution.result()).await.expect("it hangs").unwrap();
+    assert_eq!(result.verdict, Verdict::Cancelled);
+    assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
 }

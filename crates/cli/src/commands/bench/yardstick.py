@@ -1,11 +1,20 @@
 """A warmed interpreter forked into bare namespaces: what a cell is measured against.
 
-Argument: how many. Each child has its own user, pid, mount, ipc, uts and network namespaces and a tmpfs, runs a small script to touch the pages it
-needs, says that it is ready, and answers one request. No ids of its own, no limits, no filters, nothing reaped or reported.
+Argument: how many. Each child has its own user, pid, mount, ipc, uts and network namespaces and a
+tmpfs. It runs a small script to touch the pages it needs, says that it is ready, and answers one
+request. No ids of its own, no limits, no filters, nothing reaped or reported.
 Prints JSON: milliseconds for each child made, and the microseconds of each first request.
 """
 
-import asyncio, ctypes, datetime, gc, inspect, json, os, platform, re, signal, socket, sys, time, traceback, uuid
+import ctypes
+import gc
+import json
+import os
+import platform
+import signal
+import socket
+import sys
+import time
 
 NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 PRIVATE_RECURSIVE, NOSUID_NODEV = 0x44000, 6
@@ -22,7 +31,10 @@ def check(result):
 
 
 def run(line, send):
-    exec(compile(json.loads(line)["script"], "<script>", "exec"), {"emit_result": lambda data: send(json.dumps({"data": data}).encode() + b"\n")})
+    exec(
+        compile(json.loads(line)["script"], "<script>", "exec"),
+        {"emit_result": lambda data: send(json.dumps({"data": data}).encode() + b"\n")},
+    )
 
 
 def child(channel):

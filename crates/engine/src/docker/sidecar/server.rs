@@ -149,7 +149,7 @@ impl Proxy {
         let is_this_one =
             |member: &&mut Member| matches!(member, Member::Expected(number, _) if *number == announced);
         let member = member.filter(is_this_one).ok_or("nobody expects this cell any more")?;
-        let egress = self.egress.serve_telling(listener, on_denial).map_err(|error| error.to_string())?;
+        let egress = self.egress.serve_reporting(listener, on_denial).map_err(|error| error.to_string())?;
         *member = Member::Served(egress);
         Ok(())
     }

@@ -1,4 +1,7 @@
-"""How guests reach the hosts their config allows: a listener on this container's loopback, served by the proxy."""
+"""How guests reach the hosts their config allows.
+
+The proxy serves a listener on this container's loopback.
+"""
 
 import contextlib
 import os
@@ -7,9 +10,10 @@ import socket
 
 
 def open_listener(settings):
-    """Makes a listener on this container's loopback and gives it to the proxy, which alone has it from then on.
+    """Makes a listener on this container's loopback and gives it to the proxy.
 
-    So the listener goes with the proxy. Whoever connects then is refused and does not wait for nobody.
+    Only the proxy has it from then on, so it goes with the proxy. Whoever connects later is refused
+    at once.
     """
     with socket.create_server(("127.0.0.1", settings["port"]), backlog=128) as listener:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
@@ -19,12 +23,17 @@ def open_listener(settings):
                 socket.send_fds(proxy, [b"\n"], [listener.fileno()])
             answer = proxy.recv(256)
             if answer != b"ok\n":
-                raise ConnectionError(f"the proxy did not take the listener: {answer.decode('utf-8', 'replace').strip()}")
+                raise ConnectionError(
+                    f"the proxy did not take the listener: {answer.decode('utf-8', 'replace').strip()}"
+                )
 
 
 @contextlib.contextmanager
 def _more_on_its_way():
-    """Lets our descriptor pass, however many guests with our user id have on their way: the sender's limit counts."""
+    """Lets our descriptor pass, however many guests with our user id have on their way.
+
+    The kernel compares their number with the limit of the sender.
+    """
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
@@ -38,7 +47,11 @@ def trust(authority, bundle_file):
 
     Guests can write there too: they have our user id.
     """
-    of_the_image = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+    of_the_image = (
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+    )
     bundle = ""
     for path in of_the_image:
         if os.path.exists(path):

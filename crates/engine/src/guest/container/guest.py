@@ -9,7 +9,8 @@ import socket
 import belljar_rights as rights
 
 ROOM = 128 * 1024
-#: How often what is printed and what is framed are read in turn until they fit together; a guest that never pauses would keep us.
+#: How often prints and frames are read in turn until they fit together. A guest that never pauses
+#: would keep us here.
 ROUNDS = 8
 
 _zeros = bytes(ROOM)
@@ -40,7 +41,10 @@ class Guest:
         self.status = None
 
     def gather(self):
-        """Reads until prints and frames fit together: every frame written before the last print seen, and the other way round."""
+        """Reads until prints and frames fit together.
+
+        Then every frame is here that was written before the last print, and the other way round.
+        """
         for _ in range(ROUNDS):
             framed = self._read(0)
             printed = self._read(1) + self._read(2)
@@ -81,7 +85,10 @@ class Guest:
         self.forget()
 
     def forget(self):
-        """Wipes what was read and not more: every page that is written to must be copied first, because the guest shares it."""
+        """Wipes what was read and not more.
+
+        The guest shares these pages, so the kernel copies each one that is written to.
+        """
         for area, filled in zip(_areas, self._filled):
             if filled:
                 area[:filled] = _zeros[:filled]

@@ -35,7 +35,7 @@ class Meter:
         return int(words[words.index(key) + 1])
 
     def begin_anew(self):
-        """What is spent until the next request is spent on getting ready, which no run shall be charged with."""
+        """No run is charged with what is spent until the next request: that is for getting ready."""
         self._before = None
 
     def begin(self):

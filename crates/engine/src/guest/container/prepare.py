@@ -37,8 +37,8 @@ def image():
 
 
 def check_python(wanted):
-    found = "%d.%d.%d" % sys.version_info[:3]
-    if sys.version_info < (3, 9):
+    found = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < (3, 9):  # noqa: UP036 (the image may have any)
         give_up(f"the base image has Python {found}; 3.9 or later is needed")
     if wanted and not (found + ".").startswith(wanted + "."):
         give_up(f"the base image has Python {found}, and the config asks for python_version {wanted}")

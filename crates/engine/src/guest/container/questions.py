@@ -1,10 +1,10 @@
 """What this process is asked about: things of the kernel's that no limit counts.
 
-The kernel asks before a guest makes a socket of the Internet families, a connection, or a lock on a part of a file, and waits for the
-answer. It is yes until there are too many.
+The kernel asks before a guest makes a socket of the Internet families, a connection, or a lock on a
+part of a file. It waits for the answer. The answer is yes until there are too many.
 
-A socket of the Internet families ends the container's use besides. From then on its network namespace is not as it was, and nobody can
-say how: ports, routes, labels and counters all outlive their socket.
+A socket of the Internet families also ends the container's use. From then on its network namespace
+is not as it was, and nobody can say how: ports, routes, labels and counters outlive their socket.
 """
 
 import errno
@@ -22,7 +22,10 @@ WAKE_UP = 0.01
 
 
 class Questions:
-    """What is asked in this container, and what has been said. Without a listener anything may have been made."""
+    """What is asked in this container, and what was answered.
+
+    Without a listener nobody asks, and anything may have been made.
+    """
 
     def __init__(self, listener, most_sockets, most_locks):
         self.descriptor = listener
@@ -53,7 +56,9 @@ class Questions:
         if question is not None:
             self._reply(descriptor, question)
         try:
-            threading.Thread(target=self._answer_all, args=(descriptor,), name="questions", daemon=True).start()
+            threading.Thread(
+                target=self._answer_all, args=(descriptor,), name="questions", daemon=True
+            ).start()
             self.descriptor = None
         except RuntimeError:
             pass  # The guest has used up all processes. The next question brings us here again.
@@ -119,7 +124,10 @@ def sockets_in_use():
 
 
 def _count_locks(most):
-    """Those of all processes but this one, up to so many. A process that hides its own counts as one too many."""
+    """Those of all processes but this one, up to so many.
+
+    A process that hides its own counts as one too many.
+    """
     count = 0
     for pid in os.listdir("/proc"):
         if not pid.isdigit() or pid == "1":

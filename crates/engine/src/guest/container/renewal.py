@@ -16,7 +16,10 @@ PIECE = 64 * 1024
 
 
 def empty(place, deadline):
-    """Removes everything in a directory, however deep, with one descriptor: what is below comes up a level first."""
+    """Removes everything in a directory, however deep, with one descriptor.
+
+    What is below comes up a level first.
+    """
     top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         count = 0
@@ -42,7 +45,12 @@ def empty(place, deadline):
                         if is_deep:
                             os.chmod(child, 0o700, dir_fd=below)
                             count += 1
-                            os.rename(child, f".{os.getpid()}-{count}-{time.monotonic_ns()}", src_dir_fd=below, dst_dir_fd=top)
+                            os.rename(
+                                child,
+                                f".{os.getpid()}-{count}-{time.monotonic_ns()}",
+                                src_dir_fd=below,
+                                dst_dir_fd=top,
+                            )
                         else:
                             os.unlink(child, dir_fd=below)
                 finally:
@@ -56,7 +64,10 @@ IPC_RMID = 0
 
 
 class Kernel:
-    """What of a guest the kernel keeps when all its processes are gone. The files are held open: they are read after every use."""
+    """What the kernel keeps of a guest when all its processes are gone.
+
+    The files are held open, because they are read after every use.
+    """
 
     def __init__(self):
         self._ipc = {}
@@ -100,7 +111,11 @@ def read_whole(descriptor):
 
 
 def surroundings(granted):
-    """What the host compares with what it meant: which machine this is, what is mounted where something was granted, and where that is without links."""
+    """What the host compares with what it meant.
+
+    Which machine this is, what is mounted where something was granted, and where that is without
+    links.
+    """
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot_id = file.read().strip()
     found = [os.stat(path) for path in granted]
@@ -133,11 +148,18 @@ def places(granted, scratch):
 
 
 def make_as_new(places, next_guest, wait_for_a_death):
-    """Undoes whatever a guest did, or raises. Everything has been killed but the next guest, which was forked after that."""
+    """Undoes whatever a guest did, or raises.
+
+    Everything has been killed but the next guest, which was forked after that.
+    """
     deadline = time.monotonic() + WITHIN
     while True:
         guest.reap(next_guest)
-        others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, next_guest.pid)]
+        others = [
+            int(name)
+            for name in os.listdir("/proc")
+            if name.isdigit() and int(name) not in (1, next_guest.pid)
+        ]
         if not others:
             break
         if time.monotonic() > deadline:

@@ -33,7 +33,8 @@ def refuse_calls(home):
 def refuse_more_calls(home):
     """Installs the one that guests have besides, once everything is loaded that they share.
 
-    The descriptor on which somebody is asked about sockets; None where nobody can be, because a filter above asks already.
+    Returns the descriptor on which somebody is asked about sockets, or None where a filter above
+    asks already.
     """
     program = _program(f"{home}/filter-watched")
     call = ctypes.c_long(SECCOMP[os.uname().machine])
@@ -56,7 +57,11 @@ def _install(path):
 
 
 def settle_login():
-    """Who has no login id may take any, once: the host's audit log would show a guest's deeds as somebody else's. Nobody takes it first."""
+    """Sets the login id to nobody.
+
+    A process without one may take any, once. The host's audit log would then show a guest's deeds
+    as somebody else's.
+    """
     try:
         with open("/proc/self/loginuid", "w") as file:
             file.write(NOBODY)

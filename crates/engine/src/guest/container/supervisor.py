@@ -2,18 +2,26 @@
 
     boot:  give up rights ─► load tools and preloads (harness) ─► "ready" ─► fork a guest ahead of need
     use:   host ─stdin─► guest's channel          guest's channel, stdout, stderr ─► host, as "output"
-    reset: kill everything ─► empty every place it could write to ─► look again ─► fork the next guest ─► "reset_done"
+    reset: kill everything ─► empty every place it could write to ─► look again
+           ─► fork the next guest ─► "reset_done"
 
-Messages are JSON, one object a line, each followed by as many raw bytes as it says. Only this process holds the container's own stdin and
-stdout, so a guest cannot speak for it; a guest has its user id, though, and shares its kernel objects. Hence:
+Messages are JSON, one object a line, each followed by as many raw bytes as it says. Only this
+process holds the container's own stdin and stdout, so a guest cannot speak for it. But a guest has
+its user id and shares its kernel objects. Hence:
 
-* it cannot be traced or looked into (not dumpable), nor signalled (the kernel keeps signals from PID 1 that it has no handler for);
-* it never holds a request or an answer outside of two buffers that are wiped after each use, because the next guest is a copy of it;
-* it does not believe that a place is empty, it looks; and it tells the host when it cannot be sure.
+* Nobody can trace it or look into it (it is not dumpable). Nobody can signal it: the kernel drops
+  signals to PID 1 that it has no handler for.
+* It holds requests and answers only in two buffers that are wiped after each use, because the next
+  guest is a copy of it.
+* It does not believe that a place is empty, it looks. It tells the host when it cannot be sure.
 
-    rights.py    what is given up            host.py     the container's stdin and stdout     meter.py    what the kernel counts
-    guest.py     the process of one use      renewal.py  undoing what it did                  egress.py   the listener for the proxy
-    questions.py what it is asked about before it is made
+    rights.py     what is given up
+    host.py       the container's stdin and stdout
+    meter.py      what the kernel counts
+    guest.py      the process of one use
+    renewal.py    undoing what it did
+    questions.py  what it is asked about before it is made
+    egress.py     the listener for the proxy
 
 Standard library only; CPython 3.9 and later.
 """
@@ -195,10 +203,14 @@ class Supervisor:
                 if self._guest is not None and self._guest.gather():
                     self._relay(self._guest)
                 host.tell("settled", usage=self._meter.usage())
+            elif kind == "interrupt":
+                if self._guest is not None:
+                    os.kill(self._guest.pid, signal.SIGINT)
             elif kind == "reset":
                 self._reset()
             elif kind == "way_out":
-                # The proxy is another one than at the start. Without it nobody is let out, which is not for us to judge.
+                # The proxy is another one than at the start. Without it nobody is let out, and the
+                # host knows that.
                 try:
                     if message["authority"]:
                         self._authority = message["authority"]
@@ -239,7 +251,10 @@ class Supervisor:
         self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=is_full)
 
     def _wait_for_a_death(self):
-        """Returns when a child has died, or soon in any case: not everybody who dies is a child of ours yet."""
+        """Returns when a child has died, or soon in any case.
+
+        Not everybody who dies is a child of ours yet.
+        """
         poll = select.poll()
         poll.register(self._bell, select.POLLIN)
         if poll.poll(5):
@@ -253,9 +268,12 @@ class Supervisor:
                 self._guest.forget()
                 self._guest = None
             if self._questions.sockets_were_made:
-                raise RuntimeError("the last guest made a socket, and what that leaves in a network cannot be undone")
+                raise RuntimeError(
+                    "the last guest made a socket, and what that leaves in a network cannot be undone"
+                )
             self._host.wipe_what_was_read()
-            # It gets ready while the last one is dying and what that left behind is removed. Should it die instead, that is told as any death.
+            # It gets ready while the last one dies and what that left behind is removed. If it dies
+            # instead, that is told as any death.
             guest = self.fork_guest()
             renewal.make_as_new(self._places, guest, self._wait_for_a_death)
             if self._authority:
@@ -307,8 +325,11 @@ def main():
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
-        # Not before: a tool that makes a socket while it is loaded would wait for an answer of this very process.
-        asked = questions.Questions(rights.refuse_more_calls(HOME), settings["most_sockets"], settings["most_locks"])
+        # Not before: a tool that makes a socket while it is loaded would wait for an answer of this
+        # very process.
+        asked = questions.Questions(
+            rights.refuse_more_calls(HOME), settings["most_sockets"], settings["most_locks"]
+        )
         supervisor = Supervisor(host, harness, (module, spare), settings, layout, asked)
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
@@ -316,7 +337,9 @@ def main():
             raise  # The guest's.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
-    supervisor.tell_ready({**harness.report(template), "surroundings": renewal.surroundings(settings["granted"])})
+    supervisor.tell_ready(
+        {**harness.report(template), "surroundings": renewal.surroundings(settings["granted"])}
+    )
     supervisor.serve()
     # The host is gone, and with this process everything in the container.
     os._exit(0)

@@ -25,6 +25,7 @@ objects made ahead of need.
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
+    interrupts  Ctrl-C from the host
     channel     lines to and from the host             output           stdout and stderr, counted
     values      Python values as JSON                  traces           errors as text
     strays      threads and processes that outlive a step
@@ -41,7 +42,20 @@ from . import forks
 from . import library
 
 # isort: on
-from . import alarm, cell, channel, execution, namespace, output, scripts, strays, template, traces, values
+from . import (
+    alarm,
+    cell,
+    channel,
+    execution,
+    interrupts,
+    namespace,
+    output,
+    scripts,
+    strays,
+    template,
+    traces,
+    values,
+)
 from .cell import READY, enter, serve, single, zygote
 from .forks import prepare_for_clone
 from .template import prepare, report, warm_up
@@ -54,6 +68,7 @@ __all__ = [
     "enter",
     "execution",
     "forks",
+    "interrupts",
     "library",
     "namespace",
     "output",

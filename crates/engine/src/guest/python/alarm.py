@@ -10,7 +10,10 @@ class ScriptTimeout(BaseException):
 
 
 class Alarm:
-    """Raises `ScriptTimeout` in the script, for the sake of its traceback. The limit that holds is the host's."""
+    """Raises `ScriptTimeout` in the script, for the sake of its traceback.
+
+    The limit that holds is the host's.
+    """
 
     def __init__(self, seconds):
         self._seconds = seconds

@@ -9,6 +9,7 @@ import socket
 
 from . import forks
 from .channel import Channel
+from .interrupts import Interrupts
 from .scripts import Scripts
 from .template import PROTOCOL, prepare, report, warm_up
 
@@ -41,9 +42,11 @@ def zygote():
 def single(descriptor):
     """One cell without a zygote: prepares, and serves the host on a descriptor that is open already."""
     settings = _settings()
+    layout = settings["layout"]
+    _move(descriptor, layout["channel"])
     template, main, spare = prepare(settings)
     forks.prepare_for_clone()
-    channel = enter(descriptor, settings["layout"]["workspace"])
+    channel = enter(layout["channel"], layout["workspace"])
     warm_up(spare)
     channel.send(json.dumps({"type": "ready", **report(template)}).encode())
     serve(channel, main)
@@ -66,13 +69,24 @@ def enter(descriptor, workspace):
 
 def serve(channel, main):
     """Does what the host asks for until it hangs up."""
-    scripts = Scripts(main)
+    scripts = Scripts(Interrupts(channel), main)
     while True:
         request = channel.receive()
         if request is None:
             os._exit(0)
         if request.get("type") == "execute":
             scripts.execute(channel, request)
+
+
+def _move(descriptor, place):
+    """Gives the channel its usual number. Nothing is left at the old one: programs expect it to be theirs."""
+    if descriptor == place:
+        os.set_inheritable(place, False)
+        return
+    os.dup2(descriptor, place, inheritable=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
 
 
 def _settings():

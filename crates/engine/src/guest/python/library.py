@@ -23,6 +23,7 @@ import linecache
 import math
 import os
 import re
+import select
 import signal
 import socket
 import sys

@@ -48,7 +48,7 @@ base_globals = {
 
 
 def new_main():
-    """A real `__main__`, so that pickle, dataclasses and `if __name__ == "__main__"` find what they expect."""
+    """A real `__main__`: pickle, dataclasses and `if __name__ == "__main__"` find what they expect."""
     module = types.ModuleType("__main__")
     module.__dict__.update(base_globals)
     return module

@@ -22,7 +22,8 @@ SCRIPT_NAME = "<agent_script>"
 class Scripts:
     """Does what requests ask for, one after the other."""
 
-    def __init__(self, module=None):
+    def __init__(self, interrupts, module=None):
+        self._interrupts = interrupts
         self._session = None
         self._steps = 0
         # Made ahead of the first run, which is the only one most cells see.
@@ -66,12 +67,15 @@ class Scripts:
         try:
             try:
                 with alarm:
+                    self._interrupts.begin()
                     run_code(script, name, module.__dict__, echo=interactive)
                     if not interactive and _thread._count():
                         _join_threads()
+                    self._interrupts.end()
             except BaseException as error:
                 if os.getpid() != owner:
                     _die_as_a_child(error)
+                self._interrupts.end()
                 raise
         except ScriptTimeout as error:
             if execution.has_result:

@@ -28,12 +28,16 @@ class Strays:
         self._steps += 1
         self.a_thread_spoke = False
         if self._steps > 1 and _has_children():
-            execution.log("a process of an earlier step is still there; what it prints counts as this step's", "info")
+            execution.log(
+                "a process of an earlier step is still there; what it prints counts as this step's", "info"
+            )
 
     def end_step(self, execution):
         global exist
         if self.a_thread_spoke:
-            execution.log("a thread of an earlier step has printed or emitted; that counts as this step's", "warning")
+            execution.log(
+                "a thread of an earlier step has printed or emitted; that counts as this step's", "warning"
+            )
         if _thread._count():
             self._threads.update(int(number) for number in os.listdir("/proc/self/task"))
             self._threads.difference_update(tool_threads, (main_thread.native_id,))

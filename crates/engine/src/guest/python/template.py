@@ -8,6 +8,7 @@ import sys
 
 from . import execution, forks, output
 from .channel import Channel
+from .interrupts import Interrupts
 from .namespace import new_main
 from .preload import preload
 from .scripts import SCRIPT_NAME, Scripts
@@ -81,11 +82,11 @@ def prepare(settings):
 
 
 def warm_up(module):
-    """Runs a small script end to end, to take the page faults of a first run before anybody waits for them."""
+    """Runs a small script end to end. That takes the page faults of a first run before anybody waits."""
     main = sys.modules["__main__"]
     nowhere = os.open("/dev/null", os.O_WRONLY)
     channel = Channel(nowhere, WARM_UP)
-    Scripts(module).execute(channel, channel.receive())
+    Scripts(Interrupts(channel), module).execute(channel, channel.receive())
     os.close(nowhere)
     linecache.cache.pop(SCRIPT_NAME, None)
     sys.modules["__main__"] = main
@@ -93,7 +94,7 @@ def warm_up(module):
 
 
 def report(template):
-    """What the host is told once everything is prepared: bounded, whatever tools and packages came up with."""
+    """What the host is told once everything is prepared: bounded, whatever tools and packages say."""
     tools, room = [], MOST_TOOL_BYTES
     for name in map(one_line, template.tools):
         room -= len(json.dumps(name)) + 2
@@ -109,7 +110,7 @@ def report(template):
         warnings.append(f"{untold} tools can be called but are not listed: there are too many")
     return {
         "protocol": PROTOCOL,
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        "python": ".".join(map(str, sys.version_info[:3])),
         "tools": tools,
         "warnings": warnings,
     }

@@ -18,7 +18,9 @@ def trace(error):
         told = [shown]
         while told:
             part = told.pop()
-            part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if not _is_ours(frame)])
+            part.stack = traceback.StackSummary.from_list(
+                [frame for frame in part.stack if not _is_ours(frame)]
+            )
             told.extend(linked for linked in (part.__cause__, part.__context__) if linked is not None)
         return "".join(shown.format())
     except Exception as again:  # An exception's own __str__ may raise.
@@ -31,7 +33,12 @@ def _is_ours(frame):
 
 def with_line(summary, error):
     """The summary of an error and, of a syntax error in a script, the line it is in."""
-    if isinstance(error, SyntaxError) and error.lineno and error.filename and error.filename.startswith("<agent"):
+    if (
+        isinstance(error, SyntaxError)
+        and error.lineno
+        and error.filename
+        and error.filename.startswith("<agent")
+    ):
         return f"{summary} (line {error.lineno}: {shorten((error.text or '').strip(), 200)})"
     return summary
 

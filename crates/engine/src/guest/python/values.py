@@ -61,9 +61,8 @@ class Rules:
         return f"is nested deeper than {self.deepest} levels, which many readers of JSON refuse; flatten it"
 
     def too_long(self):
-        return (
-            f"an integer of more than {self.longest_integer} digits, which many readers of JSON refuse; use str(…)"
-        )
+        digits = self.longest_integer
+        return f"an integer of more than {digits} digits, which many readers of JSON refuse; use str(…)"
 
     def _is_deep(self, payload):
         if not self._has_many(payload, b"[") and not self._has_many(payload, b"{"):

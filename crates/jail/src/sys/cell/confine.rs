@@ -95,11 +95,11 @@ pub(crate) fn make_cell(plan: &CellPlan, parts: &CellParts<'_>) -> io::Result<Fo
 /// only.
 pub(super) fn become_pid_1(plan: &CellPlan, parts: &CellParts<'_>) {
     let outer_id = parts.host_id.unwrap_or(plan.guest_id);
-    let split_in_two = join_cgroups(parts)
+    let confined = join_cgroups(parts)
         .and_then(|()| confine(plan, parts, outer_id))
         .and_then(|locks| Ok((locks, install_filter(plan, parts)?)))
-        .and_then(|(locks, listener)| split(plan, parts, [listener, locks]));
-    if let Err((step, error)) = split_in_two {
+        .and_then(|(locks, listener)| fork_guest(plan, parts, [listener, locks]));
+    if let Err((step, error)) = confined {
         report(parts.status, format!("F{step}: {error}").as_bytes());
         kernel::exit_now(SETUP_FAILED)
     }
@@ -215,7 +215,7 @@ fn enter_landlock(plan: &CellPlan) -> Step {
 }
 
 /// Forks PID 2 and returns in it. PID 1 continues as another program.
-fn split(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -> Step {
+fn fork_guest(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -> Step {
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies. But PID 1 must wait, and Python
     // expects the default.

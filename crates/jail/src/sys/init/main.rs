@@ -34,6 +34,7 @@ const LISTENER: i32 = 4;
 const LOCKS: usize = 5;
 const GUEST: isize = 2;
 const EINTR: isize = -4;
+const SIGINT: usize = 2;
 const SIGALRM: usize = 14;
 const SIGCHLD: usize = 17;
 
@@ -49,6 +50,7 @@ mod number {
     pub(crate) const SETITIMER: usize = 38;
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const WAIT4: usize = 61;
+    pub(crate) const KILL: usize = 62;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
@@ -71,6 +73,7 @@ mod number {
     pub(crate) const SIGNALFD4: usize = 74;
     pub(crate) const EXIT: usize = 94;
     pub(crate) const SETITIMER: usize = 103;
+    pub(crate) const KILL: usize = 129;
     pub(crate) const RT_SIGACTION: usize = 134;
     pub(crate) const RT_SIGPROCMASK: usize = 135;
     pub(crate) const GETRUSAGE: usize = 165;
@@ -124,7 +127,7 @@ extern "C" fn run() -> ! {
     // SAFETY: a NUL-terminated string that lives for ever.
     unsafe { call(number::PRCTL, PR_SET_NAME, name.as_ptr() as usize, 0, 0) };
     let mut fds = [
-        PollFd { fd: child_exit_descriptor(), events: POLLIN, returned: 0 },
+        PollFd { fd: signal_descriptor(), events: POLLIN, returned: 0 },
         PollFd { fd: LISTENER, events: POLLIN, returned: 0 },
     ];
     install_alarm_handler();
@@ -137,7 +140,7 @@ extern "C" fn run() -> ! {
         // are given.
         unsafe { call(number::PPOLL, fds.as_mut_ptr() as usize, fds.len(), 0, 0) };
         if fds[0].returned != 0 {
-            drain_child_exits(fds[0].fd);
+            take_signal(fds[0].fd);
             reap();
         }
         match fds[1].returned {
@@ -169,12 +172,12 @@ fn reap() {
     }
 }
 
-/// A descriptor that becomes readable when a child has ended.
-fn child_exit_descriptor() -> i32 {
+/// A descriptor that becomes readable when a child has ended, or when the host sends SIGINT.
+fn signal_descriptor() -> i32 {
     const SIG_BLOCK: usize = 0;
     const NONBLOCK_CLOEXEC: usize = 0o4_000 | 0o2_000_000;
     const SET_SIZE: usize = 8;
-    let set = 1u64 << (SIGCHLD - 1);
+    let set = 1u64 << (SIGCHLD - 1) | 1 << (SIGINT - 1);
     let set = &raw const set as usize;
     // SAFETY: the set is as long as stated and outlives both calls.
     let fd = unsafe {
@@ -187,11 +190,17 @@ fn child_exit_descriptor() -> i32 {
     fd as i32
 }
 
-/// Empties that descriptor. [`reap`] asks the kernel itself.
-fn drain_child_exits(fd: i32) {
-    let mut record = MaybeUninit::<[u8; 128]>::uninit();
+/// Takes one signal from that descriptor. The host's SIGINT goes on to the guest, which nobody
+/// outside can reach by its number; about children, [`reap`] asks the kernel itself.
+fn take_signal(fd: i32) {
+    // `struct signalfd_siginfo` begins with the signal's number.
+    let mut record = [0u32; 32];
     // SAFETY: the record is as long as stated and outlives the call.
-    unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, 128, 0) };
+    unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, size_of_val(&record), 0) };
+    if record[0] as usize == SIGINT {
+        // SAFETY: no memory is involved.
+        unsafe { call(number::KILL, GUEST as usize, SIGINT, 0, 0) };
+    }
 }
 
 /// A question from the kernel: `struct seccomp_notif`.

@@ -85,8 +85,8 @@ pub(crate) fn reset_signals() {
     unsafe { sigprocmask(SIG_SETMASK, none.as_ptr().cast(), null_mut()) };
 }
 
-/// Resets the share of every processor the control groups allow, the place in the disk's queue, and
-/// the precision of timers.
+/// Resets scheduling: an ordinary share of every processor that the control groups allow, an
+/// ordinary place in the disk's queue, and timers of ordinary precision.
 pub(crate) fn reset_scheduling() {
     const SCHED_OTHER: c_int = 0;
     const PRIO_PROCESS: c_int = 0;

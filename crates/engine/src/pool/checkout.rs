@@ -1,0 +1,169 @@
+//! Waiting for a cell, first come, first served.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::lease::Given;
+use super::slots::Ticket;
+use super::template_pool::{Ending, TemplatePool};
+use crate::{EngineError, Fault};
+
+/// Why a caller got no cell.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckoutError {
+    /// Making one failed.
+    #[error(transparent)]
+    Spawn(Arc<EngineError>),
+    /// None came free in time.
+    #[error("no cell of sandbox `{name}` came free within {} ms: {in_use} of {capacity} are in use", .within.as_millis())]
+    TimedOut {
+        /// The sandbox.
+        name: String,
+        /// How long the caller was willing to wait.
+        within: Duration,
+        /// Cells leased at that moment.
+        in_use: usize,
+        /// How many there may be.
+        capacity: usize,
+    },
+    /// The sandbox was closed by whoever opened it.
+    #[error("sandbox `{name}` is closed: open it again to run more")]
+    Closed {
+        /// The sandbox.
+        name: String,
+    },
+    /// Everything has been shut down.
+    #[error("sandbox `{name}` runs nothing more: its runtime is shut down. Build another runtime")]
+    ShutDown {
+        /// The sandbox.
+        name: String,
+    },
+}
+
+impl CheckoutError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Spawn(error) => error.fault(),
+            Self::TimedOut { .. } => Fault::Backend,
+            Self::Closed { .. } | Self::ShutDown { .. } => Fault::Caller,
+        }
+    }
+}
+
+impl TemplatePool {
+    /// A cell that has never run anything, in turn. Dropping the future gives the place in line up.
+    pub(super) async fn checkout(&self) -> Result<Given, CheckoutError> {
+        let (ticket, answer) = {
+            let mut state = self.lock();
+            state.next_ticket += 1;
+            let ticket = Ticket(state.next_ticket);
+            let (caller, answer) = oneshot::channel();
+            state.callers.insert(ticket, caller);
+            let warm = state.slots.idle() > 0;
+            let counted = &mut state.counted;
+            *(if warm { &mut counted.warm } else { &mut counted.waited }) += 1;
+            let actions = state.slots.checkout(ticket);
+            self.obey(&mut state, actions, None);
+            (ticket, answer)
+        };
+        let place = PlaceInLine { pool: self, ticket };
+        let given = answer.await;
+        drop(place);
+        given.unwrap_or_else(|_| Err(Ending::Closed.error(&self.name)))
+    }
+
+    /// The same, for callers who will not wait longer.
+    pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
+        match tokio::time::timeout(within, self.checkout()).await {
+            Ok(given) => given,
+            Err(_) => {
+                let state = self.lock();
+                let (in_use, capacity) = (state.slots.leased(), state.slots.capacity());
+                Err(CheckoutError::TimedOut { name: self.name.clone(), within, in_use, capacity })
+            }
+        }
+    }
+
+    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
+    pub(super) async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
+        let usual = self.lock().stock.unwrap_or(0);
+        let _only_meanwhile = RaisedStock(self);
+        self.change(|slots| slots.set_stock(count.max(usual)));
+        self.wait_for_idle(count).await
+    }
+
+    /// Waits until the stock is full.
+    pub(super) async fn wait_until_stocked(&self) -> Result<(), CheckoutError> {
+        if self.blueprint.config.pool_size == 0 {
+            return Ok(());
+        }
+        self.wait_for_idle(1).await?;
+        let stock = self.lock().stock.unwrap_or(0);
+        self.wait_for_idle(stock).await
+    }
+
+    async fn wait_for_idle(&self, count: usize) -> Result<(), CheckoutError> {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(refusal) = self.refusal() {
+                return Err(refusal);
+            }
+            {
+                let state = self.lock();
+                let slots = &state.slots;
+                // Those that will not come back take up room.
+                let lost = slots.leased() + slots.idle() - slots.present();
+                if slots.present() >= count.min(slots.capacity().saturating_sub(lost)) {
+                    return Ok(());
+                }
+                if let Some(failure) = &state.last_failure {
+                    return Err(CheckoutError::Spawn(Arc::clone(failure)));
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until no cell is in use, and those that come back are as good as new again.
+    pub(super) async fn at_rest(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.lock().slots.leased() == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// A caller who stops waiting gives up the place, whatever made them stop.
+struct PlaceInLine<'a> {
+    pool: &'a TemplatePool,
+    ticket: Ticket,
+}
+
+impl Drop for PlaceInLine<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        if state.callers.remove(&self.ticket).is_some() {
+            let actions = state.slots.cancel(self.ticket);
+            self.pool.obey(&mut state, actions, None);
+        }
+    }
+}
+
+/// A larger stock than usual, until this is dropped.
+struct RaisedStock<'a>(&'a TemplatePool);
+
+impl Drop for RaisedStock<'_> {
+    fn drop(&mut self) {
+        let usual = self.0.lock().stock.unwrap_or(0);
+        self.0.change(|slots| slots.set_stock(usual));
+    }
+}

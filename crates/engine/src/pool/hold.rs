@@ -1,0 +1,176 @@
+//! A share in a live template. A template that somebody holds stays.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::checkout::CheckoutError;
+use super::key::PoolKey;
+use super::lease::Lease;
+use super::registry::Registry;
+use super::shutdown::end;
+use super::template_pool::{Ending, TemplatePool, TemplateStats};
+use crate::engine::TemplateReport;
+
+/// A share in a live template, from which cells are checked out.
+///
+/// Clones and leases are parts of one hold: it ends when the last of them is dropped, or for all of them with [`Self::close`]. A template
+/// that nobody holds any more is kept warm for a while ([`PoolOptions::keep_warm`](super::PoolOptions::keep_warm)).
+#[derive(Clone)]
+pub struct TemplateHold(Arc<Inner>);
+
+struct Inner {
+    pool: Arc<TemplatePool>,
+    /// Not kept alive by those who hold templates: without a registry nothing is kept warm.
+    registry: Weak<Registry>,
+    /// Cancelled when this hold is closed, and when the template ends.
+    closed: CancellationToken,
+    /// Whether the template still counts this hold.
+    is_released: AtomicBool,
+}
+
+impl TemplateHold {
+    /// Another hold on a template. Only under the registry's lock, or where no registry knows the template.
+    pub(super) fn new(pool: &Arc<TemplatePool>, registry: Weak<Registry>) -> Self {
+        pool.holders.fetch_add(1, Ordering::SeqCst);
+        Self::counted(pool, registry)
+    }
+
+    fn counted(pool: &Arc<TemplatePool>, registry: Weak<Registry>) -> Self {
+        Self(Arc::new(Inner {
+            pool: Arc::clone(pool),
+            registry,
+            closed: pool.ended.child_token(),
+            is_released: AtomicBool::new(false),
+        }))
+    }
+
+    /// A hold of its own on the same template: closing one leaves the other. Refused once this one is closed.
+    pub fn share(&self) -> Result<Self, CheckoutError> {
+        self.check()?;
+        let one_more = |holders: usize| (holders > 0).then_some(holders + 1);
+        let counted = self.0.pool.holders.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        // Closed by another thread just now.
+        counted.map_err(|_| Ending::Closed.error(self.name()))?;
+        Ok(Self::counted(&self.0.pool, Weak::clone(&self.0.registry)))
+    }
+
+    /// The sandbox's name.
+    pub fn name(&self) -> &str {
+        &self.0.pool.name
+    }
+
+    /// What tells this template from others.
+    pub fn key(&self) -> &PoolKey {
+        &self.0.pool.key
+    }
+
+    /// What came of making the template ready.
+    pub fn report(&self) -> &TemplateReport {
+        self.0.pool.report()
+    }
+
+    /// What the template holds and has done, for all of its holders.
+    pub fn stats(&self) -> TemplateStats {
+        self.0.pool.stats()
+    }
+
+    /// A cell that has never run anything, in turn. Dropping the future gives the place in line up.
+    pub async fn checkout(&self) -> Result<Lease, CheckoutError> {
+        self.check()?;
+        let given = self.unless_closed(self.0.pool.checkout()).await?;
+        Ok(Lease::new(given, self.clone()))
+    }
+
+    /// The same, for callers who will not wait longer.
+    pub async fn checkout_within(&self, within: Duration) -> Result<Lease, CheckoutError> {
+        self.check()?;
+        let given = self.unless_closed(self.0.pool.checkout_within(within)).await?;
+        Ok(Lease::new(given, self.clone()))
+    }
+
+    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
+    pub async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
+        self.check()?;
+        self.unless_closed(self.0.pool.fill(count)).await
+    }
+
+    /// Waits until the stock is full.
+    pub(super) async fn wait_until_stocked(&self) -> Result<(), CheckoutError> {
+        self.unless_closed(self.0.pool.wait_until_stocked()).await
+    }
+
+    /// Waits until no cell of the template is in use, and those that come back are as good as new again.
+    pub async fn at_rest(&self) {
+        self.0.pool.at_rest().await;
+    }
+
+    /// An error once nothing more may begin: this hold is closed, or the pool is shut down or about to be.
+    pub fn check(&self) -> Result<(), CheckoutError> {
+        match self.0.pool.refusal() {
+            Some(refusal) => Err(refusal),
+            None if self.0.is_released.load(Ordering::SeqCst) => Err(Ending::Closed.error(self.name())),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until what is in progress has to end, and tells why: this hold was closed, or the pool is shut down.
+    pub async fn closed(&self) -> CheckoutError {
+        self.0.closed.cancelled().await;
+        self.0.pool.refusal().unwrap_or_else(|| Ending::Closed.error(self.name()))
+    }
+
+    /// Gives the hold up, for its clones and leases too. A template that nobody else holds ends at once, and this waits
+    /// until it has; one that somebody else holds goes on.
+    pub async fn close(&self) {
+        self.0.closed.cancel();
+        if !self.0.release() {
+            return;
+        }
+        match self.0.registry.upgrade() {
+            Some(registry) => registry.end_unless_held(&self.0.pool).await,
+            None => end(Arc::clone(&self.0.pool), Ending::Closed).await,
+        }
+    }
+
+    async fn unless_closed<T>(
+        &self,
+        work: impl Future<Output = Result<T, CheckoutError>>,
+    ) -> Result<T, CheckoutError> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            why = self.closed() => Err(why),
+        }
+    }
+}
+
+impl Inner {
+    /// Whether this was the last hold on the template, and is one no more.
+    fn release(&self) -> bool {
+        !self.is_released.swap(true, Ordering::SeqCst)
+            && self.pool.holders.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.release()
+            && let Some(registry) = self.registry.upgrade()
+        {
+            registry.keep_warm(&self.pool);
+        }
+    }
+}
+
+impl fmt::Debug for TemplateHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TemplateHold")
+            .field("name", &self.name())
+            .field("key", self.key())
+            .finish_non_exhaustive()
+    }
+}

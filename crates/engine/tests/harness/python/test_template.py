@@ -1,0 +1,114 @@
+"""What cells share: tools, modules imported ahead, the report to the host."""
+
+import os
+import random
+import tempfile
+import textwrap
+import unittest
+
+from support import harness, request, run
+
+forks, template = harness.forks, harness.template
+preload, tools = harness.preload, harness.tools
+base_globals = harness.namespace.base_globals
+
+
+class Place(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.place = directory.name
+
+    def write(self, path, text):
+        path = os.path.join(self.place, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(text))
+
+
+class Tools(Place):
+    def setUp(self):
+        super().setUp()
+        before = dict(base_globals)
+
+        def restore():
+            base_globals.clear()
+            base_globals.update(before)
+
+        self.addCleanup(restore)
+
+    def test_functions_are_tools_and_what_a_file_imports_is_not(self):
+        self.write("a.py", "from textwrap import dedent\nLIMIT = 3\ndef plain(x): return x * LIMIT\n")
+        self.write("b.py", "async def waits(x):\n    return x + 1\n")
+        self.write("notes.txt", "not a tool")
+        self.assertEqual(tools.load_tools(self.place), (["plain", "waits"], []))
+        self.assertNotIn("__file__", base_globals)
+        frames = run(request("emit_result([plain(2), waits(2)])"))
+        self.assertEqual(frames[0]["data"], [6, 3])
+
+    def test_a_file_that_fails_is_named_with_its_line_and_the_rest_load(self):
+        self.write("a.py", "x = 1\nraise ValueError('no')\n")
+        self.write("b.py", "def fine(): pass\n")
+        self.write("c.py", "def broken(:\n")
+        names, warnings = tools.load_tools(self.place)
+        self.assertEqual(names, ["fine"])
+        self.assertEqual(warnings[0], "tool file a.py did not load: line 2: ValueError: no")
+        self.assertRegex(warnings[1], r"^tool file c.py did not load: line 1: SyntaxError: ")
+
+    def test_no_directory_is_no_tools(self):
+        self.assertEqual(tools.load_tools(self.place + "/none"), ([], []))
+
+
+class Preloads(Place):
+    def distribution(self, name, files, **metadata):
+        info = f"{name.replace('-', '_')}-1.0.dist-info"
+        self.write(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        for file, text in metadata.items():
+            self.write(f"{info}/{file}.txt", text)
+        for file in files:
+            self.write(file, "")
+        self.write(f"{info}/RECORD", "".join(f"{file},,\n" for file in files))
+
+    def test_a_requirement_brings_the_modules_of_its_distribution(self):
+        self.distribution("Big-Tool", ["big/__init__.py", "big_extra.py", "_private.py", "big-data/x.py"])
+        self.distribution("listed", ["other.py"], top_level="one\ntwo\n")
+        self.assertEqual(preload.modules_of("big_tool[fast]>=1,<2", self.place), ["big", "big_extra"])
+        self.assertEqual(preload.modules_of(" listed ", self.place), ["one", "two"])
+        self.assertEqual(preload.modules_of("absent", self.place), [])
+
+    def test_a_module_that_cannot_be_imported_is_a_warning(self):
+        warnings = preload.preload(["json", "not_there_at_all"], [], self.place)
+        self.assertEqual(len(warnings), 1)
+        self.assertIn("preloading not_there_at_all failed: ModuleNotFoundError", warnings[0])
+
+
+class Reports(unittest.TestCase):
+    def test_a_report_is_bounded_and_says_what_it_leaves_out(self):
+        shared = template.Template()
+        shared.tools = [f"tool_{number:05}" for number in range(10_000)]
+        shared.warnings = ["w" * 600] * 60
+        report = template.report(shared)
+        self.assertEqual(report["warnings"][-2], "10 more warnings are not listed")
+        self.assertIn("tools can be called but are not listed", report["warnings"][-1])
+        self.assertLess(sum(len(name) + 4 for name in report["tools"]), template.MOST_TOOL_BYTES)
+
+    def test_a_line_of_somebody_elses_is_one_line(self):
+        line = harness.traces.one_line("a\n b\t\ud800" + "x" * 2000)
+        self.assertEqual(line[:7], "a b ?xx")
+        self.assertEqual(len(line), harness.traces.LONGEST_LINE + 1)
+
+
+class Randomness(unittest.TestCase):
+    def test_generators_without_a_seed_are_seeded_anew_and_others_are_not(self):
+        with forks.Generators() as generators:
+            seeded, unseeded, later = random.Random(1), random.Random(), random.Random()
+            later.seed(2)
+        before = seeded.getstate(), unseeded.getstate(), later.getstate()
+        generators.seed_anew()
+        self.assertEqual((seeded.getstate(), later.getstate()), (before[0], before[2]))
+        self.assertNotEqual(unseeded.getstate(), before[1])
+        self.assertIs(random.Random.seed, generators._seed)
+
+
+if __name__ == "__main__":
+    unittest.main()
