@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
-use belljar_core::wire::{Execute, Lines};
+use belljar_core::wire::{Execute, HostFrame, Lines};
 use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::{Cell, CellUsage, Leftovers};
 use tokio::time::Instant;
@@ -153,7 +153,7 @@ impl ScriptExecutor {
         let seal = random_hex();
         let mut required = self.required_secrets.clone();
         required.extend(request.required_secrets.iter().cloned());
-        let line = Execute {
+        let line = HostFrame::Execute(Execute {
             execution_id: &id,
             seal: &seal,
             script: &request.script,
@@ -162,7 +162,7 @@ impl ScriptExecutor {
             max_output_bytes: self.limits.max_output_bytes,
             required_secrets: &required,
             secrets: &self.secrets,
-        }
+        })
         .to_line();
         let started = Instant::now();
         let mut listening = Listening {

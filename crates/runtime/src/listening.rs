@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use belljar_core::wire::{GuestFrame, Lines};
+use belljar_core::wire::{Envelope, Lines};
 use belljar_core::{Decision, Event, OutputStream};
 use belljar_engine::{Burst, Cell, Leftovers, Output};
 
@@ -133,19 +133,19 @@ impl Listening<'_> {
             if line.is_empty() {
                 continue;
             }
-            let frame = GuestFrame::parse(line).filter(|frame| frame.is_sealed_with(self.seal));
-            let Some(frame) = frame else {
+            let envelope = Envelope::parse(line).filter(|envelope| envelope.is_sealed_with(self.seal));
+            let Some(envelope) = envelope else {
                 tracing::debug!(
                     bytes = line.len(),
                     "a line that is not a frame of this execution was skipped"
                 );
                 continue;
             };
-            let before = [frame.stdout, frame.stderr];
+            let before = [envelope.printed.stdout, envelope.printed.stderr];
             let had_outcome = self.transcript.has_outcome();
             let printed = self.printed.up_to(before);
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
-            let event = self.transcript.frame(&frame, self.law.time_is_up());
+            let event = self.transcript.frame(envelope.frame, self.law.time_is_up());
             if !had_outcome && self.transcript.has_outcome() {
                 // Asked for failures only: a result stands whatever is full, and this is the way of every warm run.
                 self.scratch_was_full = self.transcript.has_failed() && cell.scratch_is_full();
