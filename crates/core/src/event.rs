@@ -251,11 +251,15 @@ pub enum LogLevel {
 impl LogLevel {
     /// Reads a level as Python programs write it.
     pub fn from_guest(name: &str) -> Self {
-        match name.to_ascii_lowercase().as_str() {
-            "debug" => Self::Debug,
-            "warning" | "warn" => Self::Warning,
-            "error" | "critical" | "fatal" => Self::Error,
-            _ => Self::Info,
+        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is(&["debug"]) {
+            Self::Debug
+        } else if is(&["warning", "warn"]) {
+            Self::Warning
+        } else if is(&["error", "critical", "fatal"]) {
+            Self::Error
+        } else {
+            Self::Info
         }
     }
 

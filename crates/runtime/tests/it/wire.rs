@@ -10,7 +10,7 @@ use belljar_core::{ExecutionId, Secret};
 use belljar_engine::docker::{DockerEngine, DockerOptions};
 use belljar_engine::native::{NativeEngine, NativeOptions};
 use belljar_engine::python::Search;
-use belljar_engine::{Blueprint, Cell, Engine, Need, Output, ToolSource};
+use belljar_engine::{Blueprint, Cell, Engine, Need, Output, Template, ToolSource};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -55,7 +55,8 @@ fn validator(side: &str) -> Validator {
     jsonschema::validator_for(&document["$defs"][side]).expect("the file holds schemas")
 }
 
-async fn cell() -> Option<Box<dyn Cell>> {
+/// A cell, and what must live as long as it.
+async fn cell() -> Option<(Box<dyn Cell>, (Arc<dyn Template>, Arc<dyn Engine>))> {
     runtime()?;
     let made: Arc<dyn Engine> = match engine() {
         "docker" => Arc::new(DockerEngine::connect(DockerOptions::default()).await.unwrap()),
@@ -73,18 +74,21 @@ async fn cell() -> Option<Box<dyn Cell>> {
     };
     let tools = vec![ToolSource { file_name: "tool.py".into(), source: TOOL.into() }];
     let template = made.prepare(&Blueprint { config: config(), tools }, &mut |_| {}).await.unwrap();
-    Some(template.spawn(Need::Now).await.unwrap())
+    Some((template.spawn(Need::Now).await.unwrap(), (template, made)))
 }
 
 /// Sends one request; every line that comes back until the script is over. Empty ones only separate others.
 async fn converse(cell: &mut dyn Cell, request: &[u8]) -> Vec<Vec<u8>> {
     cell.send(request).await.unwrap();
     let mut lines = Lines::with_limit(1 << 20);
-    let mut heard = Vec::new();
+    let mut heard: Vec<Vec<u8>> = Vec::new();
     loop {
         match poll_fn(|cx| cell.poll_output(cx)).await {
             Output::Burst(burst) => lines.push(&burst.channel),
-            Output::Closed => panic!("the cell ended: {heard:?}"),
+            Output::Closed => {
+                let heard: Vec<_> = heard.iter().map(|line| String::from_utf8_lossy(line)).collect();
+                panic!("the cell ended: {:?} {heard:#?}", cell.autopsy().await)
+            }
         }
         while let Some(line) = lines.next_line().unwrap() {
             if !line.is_empty() {
@@ -142,7 +146,7 @@ fn names(schema: &Validator, lines: &[Vec<u8>]) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn what_the_harness_sends_fits_the_types_and_the_schema() {
-    let Some(mut cell) = cell().await else { return };
+    let Some((mut cell, _held)) = cell().await else { return };
     let (host, guest) = (validator("host_to_guest"), validator("guest_to_host"));
     let mut seen = BTreeSet::new();
     for (mode, script, expected) in SCRIPTS {
@@ -158,7 +162,7 @@ async fn what_the_harness_sends_fits_the_types_and_the_schema() {
 
 #[tokio::test]
 async fn what_the_harness_says_of_its_own_fits_too() {
-    let Some(mut cell) = cell().await else { return };
+    let Some((mut cell, _held)) = cell().await else { return };
     let guest = validator("guest_to_host");
     let request = execute("emit_result(1)", Plan, 60.0, &["TOKEN".to_owned(), "ABSENT".to_owned()]);
     let lines = tokio::time::timeout(HANG, converse(&mut *cell, &request)).await.unwrap();
