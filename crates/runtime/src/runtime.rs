@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
+use belljar_core::{Secret, environment};
 use belljar_engine::builder::Progress;
 use belljar_engine::docker::{DockerEngine, DockerOptions};
 use belljar_engine::native::{NativeEngine, NativeOptions, Resolve, Roots};
@@ -15,9 +15,6 @@ use belljar_engine::{Blueprint, Capabilities, Engine};
 
 use crate::executor::ScriptExecutor;
 use crate::{RuntimeError, Sandbox, mask};
-
-/// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
-const CACHE_ENV: &str = "BELLJAR_CACHE";
 
 /// Belljar, embedded: it needs a tokio runtime around it and nothing else.
 pub struct Runtime {
@@ -220,9 +217,10 @@ impl Runtime {
     }
 }
 
+/// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
 fn default_cache() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set(CACHE_ENV)
-        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("belljar")))
-        .or_else(|| Some(set("HOME")?.join(".cache/belljar")))
+    set(environment::CACHE)
+        .or_else(|| Some(set(environment::XDG_CACHE_HOME)?.join("belljar")))
+        .or_else(|| Some(set(environment::HOME)?.join(".cache/belljar")))
 }

@@ -47,7 +47,6 @@ mod number {
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const FCNTL: usize = 72;
-    pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const EXIT: usize = 231;
     pub(crate) const OPENAT: usize = 257;
@@ -70,7 +69,6 @@ mod number {
     pub(crate) const SETITIMER: usize = 103;
     pub(crate) const RT_SIGACTION: usize = 134;
     pub(crate) const RT_SIGPROCMASK: usize = 135;
-    pub(crate) const GETRUSAGE: usize = 165;
     pub(crate) const PRCTL: usize = 167;
     pub(crate) const SOCKET: usize = 198;
     pub(crate) const WAIT4: usize = 260;
@@ -286,33 +284,15 @@ fn be_woken_by_the_clock() {
     unsafe { call(number::RT_SIGACTION, SIGALRM, &raw const action as usize, 0, size_of::<u64>()) };
 }
 
-#[repr(C)]
-struct Usage {
-    user: [i64; 2],
-    system: [i64; 2],
-    max_rss: i64,
-    rest: [i64; 13],
-}
-
 /// What the host reads. Both architectures are little-endian, as the reader expects.
 #[repr(C, packed)]
 struct Record {
     tag: u8,
     status: i32,
-    cpu_micros: i64,
-    max_rss_kib: i64,
 }
 
 fn report(status: i32) {
-    const RUSAGE_CHILDREN: usize = usize::MAX;
-    let mut usage = MaybeUninit::<Usage>::uninit();
-    // SAFETY: the structure has the layout of `struct rusage` on 64-bit Linux, and the call fills it: it fails for no valid argument.
-    let usage = unsafe {
-        call(number::GETRUSAGE, RUSAGE_CHILDREN, usage.as_mut_ptr() as usize, 0, 0);
-        usage.assume_init_ref()
-    };
-    let cpu_micros = (usage.user[0] + usage.system[0]) * 1_000_000 + usage.user[1] + usage.system[1];
-    let record = Record { tag: b'E', status, cpu_micros, max_rss_kib: usage.max_rss };
+    let record = Record { tag: b'E', status };
     // SAFETY: the record is plain bytes without padding, and outlives the slice.
     tell(unsafe { core::slice::from_raw_parts((&raw const record).cast(), size_of::<Record>()) });
 }
