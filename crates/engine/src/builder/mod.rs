@@ -51,6 +51,5 @@ pub use hint::Hint;
 pub use installer::Installer;
 pub use layer::{Distribution, Layer, MANIFEST};
 pub use progress::Progress;
-pub use requirement::Refusal;
 pub use spec::LayerSpec;
 pub use store::LayerStore;
