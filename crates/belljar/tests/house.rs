@@ -124,3 +124,15 @@ fn a_copy_of_a_place_is_noticed_and_a_word_that_contains_it_is_not() {
         assert!(!["/workspace", "/tools"].iter().any(|place| spells_out(line, place)), "{line}");
     }
 }
+
+/// A name that is spelled where it is read is in no manual. `core::environment` has them all.
+#[test]
+fn environment_variables_are_read_by_constants() {
+    let is_test =
+        |path: &std::path::Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("test"));
+    for (path, code) in sources().iter().filter(|(path, _)| !is_test(path)) {
+        for call in ["env::var(\"", "env::var_os(\"", "env = \"", "set(\"", "environment.get(\"PATH"] {
+            assert!(!code.contains(call), "{} has {call}…: name it in core::environment", path.display());
+        }
+    }
+}

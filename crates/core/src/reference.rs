@@ -36,6 +36,16 @@ fn generated_files_are_what_the_code_says() {
     }
 }
 
+#[test]
+fn no_variable_is_named_and_left_out_of_the_page() {
+    let source = include_str!("environment.rs");
+    let names = source.lines().filter(|line| line.starts_with("pub const ") && line.contains(": &str = "));
+    assert_eq!(names.count(), environment::ALL.len());
+    for variable in environment::ALL {
+        assert!(source.contains(&format!(": &str = \"{}\";", variable.name)), "{}", variable.name);
+    }
+}
+
 /// Says of a page where it comes from.
 const NOTICE: &str = "<!-- Written by `make reference`; change the code instead. -->\n";
 
