@@ -67,7 +67,7 @@ impl LocalEngine {
         let home = Home::make(blueprint, layer).map_err(EngineError::io("lay out a sandbox's files"))?;
         let mut template = LocalTemplate {
             name: blueprint.config.name.clone(),
-            python: interpreter.executable.clone(),
+            python: interpreter.executable.display().to_string(),
             home: Arc::new(home),
             report: Default::default(),
             living: Mutex::default(),
@@ -76,7 +76,7 @@ impl LocalEngine {
         };
         // One cell tells what all of them have; whoever asks first gets it.
         let (first, mut report) = template.make().await?;
-        report.python_path = interpreter.executable.display().to_string();
+        report.python_path = template.python.clone();
         report.warnings.insert(0, WARNING.to_owned());
         template.report = report;
         template.first = Mutex::new(Some(first));

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::{CellId, layout};
@@ -12,17 +13,18 @@ use serde_json::{Value, json};
 
 use crate::Blueprint;
 use crate::builder::Layer;
-use crate::guest::{self, Guest, PYTHON};
+use crate::guest::{self, PYTHON, Spawn};
 
-/// Reads the harness with the channel, which comes as stdin, on a descriptor that programs of the script do not
-/// inherit. The script's own stdin is empty.
+/// Starts the harness, whose command line follows. The channel comes as stdin and moves to its own descriptor,
+/// which programs of the script do not inherit. The script's stdin is empty.
 const START: &str = "\
 import os, sys
-channel, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+sys.argv = sys.argv[1:]
+path, _, channel = sys.argv
+os.dup2(0, int(channel), inheritable=False)
+nothing = os.open(os.devnull, os.O_RDONLY)
 os.dup2(nothing, 0)
 os.close(nothing)
-path = sys.argv[1]
-sys.argv = [path, '--channel', str(channel)]
 exec(compile(open(path, encoding='utf-8').read(), path, 'exec'), {'__name__': '__main__', '__file__': path})
 ";
 
@@ -41,6 +43,9 @@ pub(super) struct Place {
 }
 
 impl Home {
+    /// Words of a command line from the harness on: its path, `--channel` and a number.
+    const OF_THE_HARNESS: usize = 3;
+
     pub(super) fn make(blueprint: &Blueprint, layer: Option<Layer>) -> io::Result<Self> {
         let path = new_directory(&std::env::temp_dir())?;
         let mut home = Self { path, settings: Value::Null, env: BTreeMap::new(), _layer: None };
@@ -71,8 +76,8 @@ impl Home {
         Ok(home)
     }
 
-    /// Makes a cell's directory, and the arguments and variables that its interpreter is started with.
-    pub(super) fn place(&self, id: CellId) -> io::Result<(Place, Vec<String>, BTreeMap<String, String>)> {
+    /// Makes a cell's directory, and the command that starts its interpreter there.
+    pub(super) fn place(&self, id: CellId, python: &str) -> io::Result<(Place, Command)> {
         let place = Place { path: self.path.join(id.to_string()) };
         let inside = |name: &str| place.path.join(name);
         private().create(&place.path)?;
@@ -95,10 +100,12 @@ impl Home {
                 env.insert(name.to_owned(), inside(directory).display().to_string());
             }
         }
-        let harness = Guest::place(&place.path.display().to_string(), PYTHON.entry);
-        let options = PYTHON.arguments.iter().map(|&argument| argument.to_owned());
-        let arguments = options.chain(["-c".to_owned(), START.to_owned(), harness]).collect();
-        Ok((place, arguments, env))
+        let home = place.path.display().to_string();
+        let line = PYTHON.command(python, &home, Spawn::Exec);
+        let (options, harness) = line.split_at(line.len() - Self::OF_THE_HARNESS);
+        let mut command = Command::new(&options[0]);
+        command.args(&options[1..]).args(["-c", START]).args(harness).env_clear().envs(env);
+        Ok((place, command))
     }
 }
 

@@ -3,8 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +20,7 @@ static CELLS: AtomicU64 = AtomicU64::new(1);
 
 pub(super) struct LocalTemplate {
     pub(super) name: String,
-    pub(super) python: PathBuf,
+    pub(super) python: String,
     pub(super) home: Arc<Home>,
     pub(super) report: TemplateReport,
     /// Every process it ever started that may be alive.
@@ -50,16 +49,13 @@ impl LocalTemplate {
     }
 
     fn start(&self, id: CellId) -> std::io::Result<LocalCell> {
-        let (place, arguments, env) = self.home.place(id)?;
+        let (place, mut command) = self.home.place(id, &self.python)?;
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
         // Before there is a process that somebody would have to end.
         let streams = Streams::new(ours.into(), stdout, stderr)?;
-        let child = Command::new(&self.python)
-            .args(arguments)
-            .env_clear()
-            .envs(env)
+        let child = command
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(their_stdout))
             .stderr(Stdio::from(their_stderr))
