@@ -36,7 +36,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     all.into_iter()
         .map(|path| {
             let text = std::fs::read_to_string(&path).expect("a source is text");
-            let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             (path, code)
         })
         .collect()
