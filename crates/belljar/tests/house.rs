@@ -19,7 +19,7 @@ fn the_vocabulary_and_the_jail_do_not_know_tokio() {
 /// Every Rust source of the workspace that is not a test, and what of it is compiled into a program.
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        for entry in std::fs::read_dir(directory).expect("a directory of sources").flatten() {
             match entry.path() {
                 path if path.is_dir() => collect(&path, found),
                 path if path.extension().is_some_and(|kind| kind == "rs") => found.push(path),
@@ -27,16 +27,16 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate has neighbours");
     let mut all = Vec::new();
-    for home in std::fs::read_dir(crates).unwrap().flatten() {
+    for home in std::fs::read_dir(crates).expect("the crates").flatten() {
         collect(&home.path().join("src"), &mut all);
     }
     assert!(all.len() > 100, "{} files", all.len());
     all.into_iter()
         .map(|path| {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]").next().unwrap().to_owned();
+            let text = std::fs::read_to_string(&path).expect("a source is text");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             (path, code)
         })
         .collect()

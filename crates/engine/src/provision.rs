@@ -20,9 +20,9 @@ const CACHE_ENV: &str = "BELLJAR_CACHE";
 /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. Nowhere where there is no user.
 pub fn default_cache_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set(CACHE_ENV)
-        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("belljar")))
-        .or_else(|| Some(set("HOME")?.join(".cache/belljar")))
+    set(environment::CACHE)
+        .or_else(|| Some(set(environment::XDG_CACHE_HOME)?.join("belljar")))
+        .or_else(|| Some(set(environment::HOME)?.join(".cache/belljar")))
 }
 
 /// What an engine's settings say about it.
