@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test faults fuzz check fmt lint features deny bench bench-compare doctor clean
+.PHONY: help build demo test faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ features: ## does each engine, and none, compile without the others
 deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \
 	else echo "cargo-deny: skipped (not installed; cargo install cargo-deny)"; fi
+
+reference: ## write the files that are rendered from code: docs/reference, the wire's schema
+	BELLJAR_WRITE_REFERENCE=1 $(CARGO) test --quiet --package belljar-core --lib generated_files
 
 bench: build ## figures of this machine
 	$(BELLJAR) bench

@@ -5,7 +5,7 @@
 use std::path::{Component, Path};
 
 use belljar_core::config::{ConfigError, SandboxConfig};
-use belljar_core::wire::{GuestFrame, Lines};
+use belljar_core::wire::{Envelope, GuestFrame, Lines};
 use belljar_core::{GuestPath, Json, is_printable, json_line};
 use serde_json::value::RawValue;
 
@@ -42,12 +42,14 @@ pub(crate) fn guest_frames(input: &[u8]) {
 }
 
 fn guest_frame(line: &[u8]) {
-    let Some(frame) = GuestFrame::parse(line) else { return };
-    match &frame.seal {
-        Some(seal) => assert!(frame.is_sealed_with(seal) && !frame.is_sealed_with(&format!("{seal}0"))),
-        None => assert!(!frame.is_sealed_with("")),
+    let Some(envelope) = Envelope::parse(line) else { return };
+    match &envelope.seal {
+        Some(seal) => assert!(envelope.is_sealed_with(seal) && !envelope.is_sealed_with(&format!("{seal}0"))),
+        None => assert!(!envelope.is_sealed_with("")),
     }
-    let Some(data) = frame.data else { return };
+    let (GuestFrame::FinalResult { data } | GuestFrame::Intermediate { data, .. }) = envelope.frame else {
+        return;
+    };
     let (json, repairs) = Json::repaired(data);
     assert!(!json.as_str().contains(['\r', '\n']), "a value of several lines: {json:?}");
     assert_eq!(Json::parse(data.get()).is_ok(), repairs.is_empty(), "{repairs} in {}", data.get());

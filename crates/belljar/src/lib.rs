@@ -13,7 +13,7 @@
 //!
 //! This crate is a doorway: it re-exports the runtime and the vocabulary. `examples/` has a one-shot run, a streaming run and a session.
 
-pub use belljar_core::config;
+pub use belljar_core::{ExitCode, config, environment};
 #[cfg(feature = "native")]
 pub use belljar_engine::{host, python};
 pub use belljar_runtime::*;

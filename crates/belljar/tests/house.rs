@@ -19,7 +19,7 @@ fn the_vocabulary_and_the_jail_do_not_know_tokio() {
 /// Every Rust source of the workspace that is not a test, and what of it is compiled into a program.
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        for entry in std::fs::read_dir(directory).expect("a directory of sources").flatten() {
             match entry.path() {
                 path if path.is_dir() => collect(&path, found),
                 path if path.extension().is_some_and(|kind| kind == "rs") => found.push(path),
@@ -27,16 +27,16 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate has neighbours");
     let mut all = Vec::new();
-    for home in std::fs::read_dir(crates).unwrap().flatten() {
+    for home in std::fs::read_dir(crates).expect("the crates").flatten() {
         collect(&home.path().join("src"), &mut all);
     }
     assert!(all.len() > 100, "{} files", all.len());
     all.into_iter()
         .map(|path| {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]").next().unwrap().to_owned();
+            let text = std::fs::read_to_string(&path).expect("a source is text");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
             (path, code)
         })
         .collect()
@@ -122,5 +122,17 @@ fn a_copy_of_a_place_is_noticed_and_a_word_that_contains_it_is_not() {
         ["// in /workspace", "    /// `/tools`", "\"/workspaces\"", "\"{home}/tools\"", "\"src/tools\""]
     {
         assert!(!["/workspace", "/tools"].iter().any(|place| spells_out(line, place)), "{line}");
+    }
+}
+
+/// A name that is spelled where it is read is in no manual. `core::environment` has them all.
+#[test]
+fn environment_variables_are_read_by_constants() {
+    let is_test =
+        |path: &std::path::Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("test"));
+    for (path, code) in sources().iter().filter(|(path, _)| !is_test(path)) {
+        for call in ["env::var(\"", "env::var_os(\"", "env = \"", "set(\"", "environment.get(\"PATH"] {
+            assert!(!code.contains(call), "{} has {call}…: name it in core::environment", path.display());
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::env;
+use crate::{env, exit};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -12,7 +12,7 @@ use crate::env;
 #[command(
     about = "Runs Python that a model wrote: each time in a fresh sandbox, and honest about how it ended"
 )]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = exit::in_help())]
 pub(crate) struct Arguments {
     /// Say more on stderr: install output, for one
     #[arg(short, long, global = true)]
@@ -20,10 +20,6 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
-
-const EXIT_CODES: &str = "\
-Exit codes: 0 ok · 1 the script failed · 2 bad usage or input · 3 the machine or Belljar failed · \
-124 out of time · 130 Ctrl-C · 137 out of memory";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -70,7 +66,7 @@ pub(crate) struct PruneArgs {
 
 /// `belljar run`.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = exit::in_help())]
 pub(crate) struct RunArgs {
     /// The script; `-` or nothing reads it from stdin
     #[arg(value_name = "FILE")]
@@ -191,7 +187,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
     /// With docker, and this program in a container itself: what a path here is called on the daemon's host; may be repeated
-    #[arg(long, value_name = "HERE=THERE", env = env::MAP_PATH, hide_env_values = true, value_delimiter = ',')]
+    #[arg(long, value_name = "HERE=THERE", env = env::HOST_PATH_MAP, hide_env_values = true, value_delimiter = ',')]
     pub(crate) map_path: Vec<String>,
     /// Set a variable that the script can read; not for secrets, which others could see here; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]

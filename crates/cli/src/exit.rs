@@ -1,28 +1,9 @@
-//! What the command's exit code means.
+//! Which exit code the command ends with. What each means is in [`ExitCode`].
 
-use belljar::{Fault, Verdict};
+use belljar::{ExitCode, Fault, Verdict};
 
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
-
-/// The script did what was asked of it.
-pub(crate) const OK: u8 = 0;
-/// The script failed: it raised, ended without a result, died, or went over a limit that has no code of its own.
-pub(crate) const SCRIPT_FAILED: u8 = 1;
-/// The command was asked for something that cannot be: bad options, a bad file, a policy that cannot be enforced here.
-pub(crate) const USAGE: u8 = 2;
-/// The machine or Belljar itself did not do its part; nothing is known about the script.
-pub(crate) const INFRA: u8 = 3;
-/// The script ran out of time, by the clock or by the processor; the same code as `timeout(1)`.
-pub(crate) const TIMEOUT: u8 = 124;
-/// Ctrl-C ended it: 128 + SIGINT, as shells have it.
-pub(crate) const INTERRUPTED: u8 = 130;
-/// The script ran out of memory: 128 + SIGKILL, as for any program that the kernel kills for memory.
-pub(crate) const OOM: u8 = 137;
-/// Nobody reads stdout any more: 128 + SIGPIPE, as shells have it.
-pub(crate) const CLOSED_PIPE: u8 = 141;
-/// Somebody asked the command to end: 128 + SIGTERM, as shells have it.
-pub(crate) const TERMINATED: u8 = 143;
 
 /// How a command that did its job ended.
 #[derive(Debug)]
@@ -38,23 +19,27 @@ pub(crate) enum End {
 }
 
 /// The exit code for everything that can happen.
-pub(crate) fn code(outcome: &Result<End, CliError>) -> u8 {
+pub(crate) fn code(outcome: &Result<End, CliError>) -> ExitCode {
     match outcome {
-        Ok(End::Done | End::Ran(Verdict::Ok)) => OK,
-        Ok(End::Ran(Verdict::TimeoutWall | Verdict::TimeoutCpu)) => TIMEOUT,
-        Ok(End::Ran(Verdict::Oom)) => OOM,
-        Ok(End::Ran(Verdict::Infra) | End::Unfit) => INFRA,
-        Ok(End::Ran(Verdict::Cancelled) | End::Interrupted(Interrupt::Keyboard)) => INTERRUPTED,
-        Ok(End::Interrupted(Interrupt::Terminate)) => TERMINATED,
-        Ok(End::Ran(_)) => SCRIPT_FAILED,
-        Err(CliError::Input(_)) => USAGE,
+        Ok(End::Done) => ExitCode::Ok,
+        Ok(End::Ran(verdict)) => ExitCode::from(verdict),
+        Ok(End::Unfit) => ExitCode::Infra,
+        Ok(End::Interrupted(Interrupt::Keyboard)) => ExitCode::Interrupted,
+        Ok(End::Interrupted(Interrupt::Terminate)) => ExitCode::Terminated,
+        Err(CliError::Input(_)) => ExitCode::Usage,
         Err(CliError::Runtime(error)) => match error.fault() {
-            Fault::Caller => USAGE,
-            _ => INFRA,
+            Fault::Caller => ExitCode::Usage,
+            _ => ExitCode::Infra,
         },
-        Err(error) if error.is_closed_pipe() => CLOSED_PIPE,
-        Err(CliError::Output(_) | CliError::System { .. }) => INFRA,
+        Err(error) if error.is_closed_pipe() => ExitCode::ClosedPipe,
+        Err(CliError::Output(_) | CliError::System { .. }) => ExitCode::Infra,
     }
+}
+
+/// All of them in one line, for the help.
+pub(crate) fn in_help() -> String {
+    let codes = ExitCode::ALL.map(|code| format!("{} {}", code.number(), code.brief()));
+    format!("Exit codes: {}", codes.join(" · "))
 }
 
 #[cfg(test)]
@@ -62,30 +47,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_verdict_has_the_code_that_the_manual_promises() {
-        let table = [
-            (Verdict::Ok, 0),
-            (Verdict::Exception, 1),
-            (Verdict::NoResult, 1),
-            (Verdict::Exited { code: 3 }, 1),
-            (Verdict::Signaled { signal: 9 }, 1),
-            (Verdict::Output, 1),
-            (Verdict::Infra, 3),
-            (Verdict::TimeoutWall, 124),
-            (Verdict::TimeoutCpu, 124),
-            (Verdict::Cancelled, 130),
-            (Verdict::Oom, 137),
-        ];
-        for (verdict, expected) in table {
-            let name = verdict.name();
-            assert_eq!(code(&Ok(End::Ran(verdict))), expected, "{name}");
+    fn how_a_run_ends_is_the_verdicts_own_code() {
+        assert_eq!(code(&Ok(End::Ran(Verdict::TimeoutCpu))).number(), 124);
+        assert_eq!(code(&Ok(End::Ran(Verdict::NoResult))).number(), 1);
+        assert_eq!(code(&Ok(End::Unfit)).number(), 3);
+        assert_eq!(code(&Ok(End::Interrupted(Interrupt::Terminate))).number(), 143);
+    }
+
+    #[test]
+    fn the_help_has_every_code() {
+        let help = in_help();
+        for code in ExitCode::ALL {
+            assert!(help.contains(&format!(" {} {}", code.number(), code.brief())), "{help}");
         }
     }
 
     #[test]
     fn a_reader_that_left_is_not_a_failure_of_ours() {
         let error = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        assert_eq!(code(&Err(CliError::Output(error))), CLOSED_PIPE);
-        assert_eq!(code(&Err(CliError::Input(anyhow::anyhow!("x")))), USAGE);
+        assert_eq!(code(&Err(CliError::Output(error))), ExitCode::ClosedPipe);
+        assert_eq!(code(&Err(CliError::Input(anyhow::anyhow!("x")))), ExitCode::Usage);
     }
 }

@@ -38,5 +38,5 @@ fn main() -> ExitCode {
     panics::explain();
     // The hook has said what happened.
     let code = std::panic::catch_unwind(|| commands::execute(arguments));
-    ExitCode::from(code.unwrap_or(exit::INFRA))
+    ExitCode::from(code.unwrap_or(belljar::ExitCode::Infra).number())
 }

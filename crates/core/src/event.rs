@@ -3,13 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::{ExecutionId, ExecutionResult, Json};
 
 /// One thing that happened in one execution, in the order in which the host learned of it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
     /// The execution it belongs to.
     pub execution_id: ExecutionId,
@@ -19,9 +22,17 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+impl Event {
+    /// What happened as the `seq`-th thing in an execution.
+    pub fn new(execution_id: ExecutionId, seq: u64, kind: EventKind) -> Self {
+        Self { execution_id, seq, kind }
+    }
+}
+
 /// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
 ///
-/// `Denied`, `Leftover`, `Warning` and `Ended` are the host's own: no guest can make one. The others are what the guest says.
+/// `Denied`, `Leftover`, `Warning` and `Ended` are the host's own: no guest can make one. The others are what
+/// the guest says.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -70,7 +81,8 @@ pub enum EventKind {
     },
     /// The script's last line has run, or it failed; nothing of it is left to wait for.
     ScriptDone,
-    /// In a session: what earlier steps' threads and processes printed after those steps had ended. It is in no result.
+    /// In a session: what earlier steps' threads and processes printed after those steps had ended. It is in no
+    /// result.
     Leftover {
         /// Where it was printed.
         stream: OutputStream,
@@ -82,8 +94,8 @@ pub enum EventKind {
         /// One line.
         message: String,
     },
-    /// The run is over: the last event of every stream, however the run ended. A stream without it was cut off, because Belljar itself failed or
-    /// was ended; then there is no result either.
+    /// The run is over: the last event of every stream, however the run ended. A stream without it was cut off,
+    /// because Belljar itself failed or was ended; then there is no result either.
     Ended {
         /// What the caller gets.
         result: Arc<ExecutionResult>,
@@ -156,6 +168,71 @@ impl Serialize for Event {
     }
 }
 
+impl<'de> Deserialize<'de> for Event {
+    /// From JSON only: `data` stays text, which no other format can give.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            r#type: String,
+            execution_id: ExecutionId,
+            seq: u64,
+            text: Option<String>,
+            level: Option<LogLevel>,
+            message: Option<String>,
+            label: Option<String>,
+            #[serde(default, deserialize_with = "present")]
+            data: Option<Json>,
+            traceback: Option<String>,
+            target: Option<String>,
+            rule: Option<String>,
+            stream: Option<OutputStream>,
+        }
+        /// `null` is a value here.
+        fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+            Json::deserialize(deserializer).map(Some)
+        }
+        fn need<T, E: serde::de::Error>(field: Option<T>, name: &'static str) -> Result<T, E> {
+            field.ok_or_else(|| E::missing_field(name))
+        }
+        // Twice, because `ended` holds the fields of a result beside its own, and `serde(flatten)` would parse `data`.
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let fields: Fields = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        let kind = match fields.r#type.as_str() {
+            "stdout" => EventKind::Stdout { text: need(fields.text, "text")? },
+            "stderr" => EventKind::Stderr { text: need(fields.text, "text")? },
+            "log" => EventKind::Log {
+                level: need(fields.level, "level")?,
+                message: need(fields.message, "message")?,
+            },
+            "intermediate" => EventKind::Intermediate {
+                label: need(fields.label, "label")?,
+                data: need(fields.data, "data")?,
+            },
+            "final_result" => EventKind::FinalResult { data: need(fields.data, "data")? },
+            "error" => {
+                EventKind::Error { message: need(fields.message, "message")?, traceback: fields.traceback }
+            }
+            "denied" => {
+                EventKind::Denied { target: need(fields.target, "target")?, rule: need(fields.rule, "rule")? }
+            }
+            "script_done" => EventKind::ScriptDone,
+            "leftover" => EventKind::Leftover {
+                stream: need(fields.stream, "stream")?,
+                text: need(fields.text, "text")?,
+            },
+            "warning" => EventKind::Warning { message: need(fields.message, "message")? },
+            "ended" => {
+                let result = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+                EventKind::Ended { result: Arc::new(result) }
+            }
+            other => {
+                return Err(D::Error::custom(format!("{other:?} is not an event that this version knows")));
+            }
+        };
+        Ok(Self { execution_id: fields.execution_id, seq: fields.seq, kind })
+    }
+}
+
 /// How loud a log line is. Names the guest invents are taken as `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -174,11 +251,15 @@ pub enum LogLevel {
 impl LogLevel {
     /// Reads a level as Python programs write it.
     pub fn from_guest(name: &str) -> Self {
-        match name.to_ascii_lowercase().as_str() {
-            "debug" => Self::Debug,
-            "warning" | "warn" => Self::Warning,
-            "error" | "critical" | "fatal" => Self::Error,
-            _ => Self::Info,
+        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is(&["debug"]) {
+            Self::Debug
+        } else if is(&["warning", "warn"]) {
+            Self::Warning
+        } else if is(&["error", "critical", "fatal"]) {
+            Self::Error
+        } else {
+            Self::Info
         }
     }
 
@@ -218,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_last_event_has_all_fields_of_the_result_and_each_once() {
-        let result = crate::result::example();
+        let result = crate::public_json::result();
         let fields = serde_json::to_value(&result).unwrap();
         let kind = EventKind::Ended { result: Arc::new(result) };
         let event = Event { execution_id: ExecutionId::new("e1"), seq: 4, kind };

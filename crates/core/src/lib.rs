@@ -12,7 +12,9 @@
 //! Nothing here reads a file, a clock, the environment or a socket; `clippy.toml` beside this crate enforces it.
 
 pub mod config;
+pub mod environment;
 mod event;
+mod exit_code;
 mod ids;
 pub mod json;
 pub mod layout;
@@ -20,6 +22,10 @@ mod network;
 mod path;
 pub mod policy;
 mod printable;
+#[cfg(test)]
+mod public_json;
+#[cfg(test)]
+mod reference;
 mod request;
 mod result;
 mod secret;
@@ -28,6 +34,7 @@ pub mod wire;
 
 pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
 pub use event::{Event, EventKind, LogLevel, OutputStream};
+pub use exit_code::ExitCode;
 pub use ids::{CellId, ExecutionId};
 pub use json::{Json, json_line};
 pub use network::{Decision, NetworkVerdict, OTHER_HOSTS};

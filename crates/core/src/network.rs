@@ -8,6 +8,7 @@ pub const OTHER_HOSTS: &str = "…";
 
 /// Connections and requests to one host and port that came to the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Decision {
     /// The host: in its normal spelling when it was allowed, escaped and cut when it was not. Where a run asks for too many
     /// hosts to name, the entry of `allowed_hosts` that allowed them, or [`OTHER_HOSTS`].
@@ -29,6 +30,11 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// What came of asking for this host and port. How often, and what it took, is filled in field by field.
+    pub fn new(host: impl Into<String>, port: u16, verdict: NetworkVerdict) -> Self {
+        Self { host: host.into(), port, verdict, count: 0, bytes_sent: 0, bytes_received: 0, ms: 0.0 }
+    }
+
     /// Whether it stands for hosts that it does not name.
     pub fn is_summary(&self) -> bool {
         // A guest may ask for a name that begins like an entry, but is never allowed to.

@@ -2,22 +2,31 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ExecutionId;
 use crate::config::ExecutionMode;
 
 /// One script to run. Built at the edge (CLI, server, SDK), passed through unchanged.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// As JSON, only `script` is needed. A field that is not known is an error: it would be a wish nobody hears.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExecutionRequest {
     /// The Python source, exactly as it should be compiled.
     pub script: String,
     /// Names the execution; made up by the host when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<ExecutionId>,
     /// Overrides the config's mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ExecutionMode>,
-    /// Overrides the config's `execution_timeout_sec`.
+    /// Overrides the config's `execution_timeout_sec`. In JSON: seconds, fractions count.
+    #[serde(default, with = "seconds", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// Names that must be in the guest's environment before the script may start, besides the config's secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_secrets: Vec<String>,
 }
 
@@ -112,6 +121,31 @@ impl From<String> for ExecutionRequest {
     }
 }
 
+/// A time as a number of seconds.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        timeout: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        timeout.map(|timeout| timeout.as_secs_f64()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let Some(seconds) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+        let timeout = Duration::try_from_secs_f64(seconds);
+        let refused =
+            |_| D::Error::custom(format!("timeout = {seconds} is invalid: must be seconds, 0 or more"));
+        timeout.map(Some).map_err(refused)
+    }
+}
+
 fn line_of(bytes: &[u8], offset: usize) -> usize {
     1 + bytes[..offset].iter().filter(|&&byte| byte == b'\n').count()
 }
@@ -129,5 +163,21 @@ mod tests {
             Err(ScriptError::NotUtf8 { byte: 0xff, offset: 6, line: 2 })
         );
         assert_eq!(ExecutionRequest::new("# only a comment").check(), Ok(()));
+    }
+
+    #[test]
+    fn a_request_in_json_needs_a_script_and_takes_nothing_unknown() {
+        let read = |text: &str| serde_json::from_str::<ExecutionRequest>(text);
+        assert_eq!(read(r#"{"script":"1"}"#).unwrap(), ExecutionRequest::new("1"));
+        for (text, said) in [
+            ("{}", "missing field `script`"),
+            (r#"{"script":"1","time_out":3}"#, "unknown field `time_out`"),
+            (r#"{"script":"1","timeout":-1}"#, "timeout = -1 is invalid: must be seconds, 0 or more"),
+            (r#"{"script":"1","timeout":1e300}"#, "is invalid"),
+            (r#"{"script":"1","mode":"batch"}"#, "unknown variant `batch`"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

@@ -1,18 +1,24 @@
 //! What is left when a run is over.
+//!
+//! A result is one flat JSON object, both ways. `success` and `duration_ms` follow from other fields: they are
+//! written for whoever reads the JSON, and not read back.
 
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Decision, ExecutionId, Json, LogLevel, Verdict};
 
 /// The outcome of one execution, built by the host.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ExecutionResult {
     /// The execution it is about.
     pub execution_id: ExecutionId,
     /// How it ended.
     pub verdict: Verdict,
-    /// What the script gave to `emit_result`.
+    /// What the script gave to `emit_result`. JSON has no way to tell `None` from a result that is `null`:
+    /// both are written as `null`, which is read as `None`.
     pub final_data: Option<Json>,
     /// Every `emit_intermediate`, in order; kept on failure too.
     pub intermediates: Vec<Intermediate>,
@@ -26,11 +32,15 @@ pub struct ExecutionResult {
     pub error: Option<String>,
     /// The Python traceback, when the script raised.
     pub traceback: Option<String>,
-    /// What the host has to say about the sandbox and the run: a tool that did not load, a process that the kernel killed, data that had to be
-    /// changed. No guest can put anything here.
+    /// What the host has to say about the sandbox and the run: a tool that did not load, a process that the
+    /// kernel killed, data that had to be changed. No guest can put anything here.
     pub warnings: Vec<String>,
-    /// Whom the script asked for and what came of it: a line for each host, port and outcome, in order; empty where it has no
-    /// network.
+    /// Whom the script asked the proxy for and what came of it: a line for each host, port and outcome, in order
+    /// of their beginnings; empty where it has no network.
+    ///
+    /// Past 500 refusals, or 500 other lines, hosts are counted without their names (see [`Decision::host`]). A
+    /// connection that was dropped before it named a host has no line: the script hung up or said nothing, or the
+    /// run ended while it waited for its turn. With the docker engine there are no lines if its proxy is lost.
     pub network: Vec<Decision>,
     /// Bytes the guest sent: frames, stdout and stderr.
     pub output_bytes: u64,
@@ -41,6 +51,26 @@ pub struct ExecutionResult {
 }
 
 impl ExecutionResult {
+    /// A result that says how it ended and nothing else; the rest is filled in field by field.
+    pub fn new(execution_id: ExecutionId, verdict: Verdict, engine: impl Into<String>) -> Self {
+        Self {
+            execution_id,
+            verdict,
+            final_data: None,
+            intermediates: Vec::new(),
+            logs: Vec::new(),
+            stdout: String::new(),
+            stderr: String::new(),
+            error: None,
+            traceback: None,
+            warnings: Vec::new(),
+            network: Vec::new(),
+            output_bytes: 0,
+            usage: Usage::default(),
+            engine: engine.into(),
+        }
+    }
+
     /// Whether the script completed and gave its result.
     pub fn success(&self) -> bool {
         self.verdict.is_ok()
@@ -49,6 +79,7 @@ impl ExecutionResult {
 
 /// One `emit_intermediate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Intermediate {
     /// What the script calls it.
     pub label: String,
@@ -56,8 +87,16 @@ pub struct Intermediate {
     pub data: Json,
 }
 
+impl Intermediate {
+    /// A partial result under its name.
+    pub fn new(label: impl Into<String>, data: Json) -> Self {
+        Self { label: label.into(), data }
+    }
+}
+
 /// One `emit_log`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LogLine {
     /// How loud.
     pub level: LogLevel,
@@ -65,8 +104,16 @@ pub struct LogLine {
     pub message: String,
 }
 
+impl LogLine {
+    /// A line of a log.
+    pub fn new(level: LogLevel, message: impl Into<String>) -> Self {
+        Self { level, message: message.into() }
+    }
+}
+
 /// What a run cost. A figure the engine cannot measure is absent, never guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Usage {
     /// From request written to result built, in milliseconds.
     pub wall_ms: f64,
@@ -81,7 +128,7 @@ pub struct Usage {
 }
 
 impl Serialize for ExecutionResult {
-    /// One flat object; `verdict` is a plain word, with `exit_code`, `signal` or `denied` beside it where it has one.
+    /// One flat object; `verdict` is a plain word, with `exit_code` or `signal` beside it where it has one.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("execution_id", &self.execution_id)?;
@@ -98,7 +145,6 @@ impl ExecutionResult {
         match &self.verdict {
             Verdict::Exited { code } => map.serialize_entry("exit_code", code)?,
             Verdict::Signaled { signal } => map.serialize_entry("signal", signal)?,
-            Verdict::Denied { what } => map.serialize_entry("denied", what)?,
             _ => {}
         }
         map.serialize_entry("final_data", &self.final_data)?;
@@ -117,26 +163,44 @@ impl ExecutionResult {
     }
 }
 
-/// A result with something in it, for tests.
-#[cfg(test)]
-pub(crate) fn example() -> ExecutionResult {
-    ExecutionResult {
-        execution_id: ExecutionId::new("e1"),
-        verdict: Verdict::Exited { code: 3 },
-        final_data: None,
-        intermediates: vec![Intermediate {
-            label: "p".into(),
-            data: Json::parse("[1]").expect("a list is JSON"),
-        }],
-        logs: vec![LogLine { level: LogLevel::Info, message: "m".into() }],
-        stdout: "out".into(),
-        stderr: String::new(),
-        error: Some("the process exited with code 3".into()),
-        traceback: None,
-        warnings: vec!["w".into()],
-        network: Vec::new(),
-        output_bytes: 3,
-        usage: Usage { wall_ms: 1.5, ..Usage::default() },
-        engine: "native".into(),
+impl<'de> Deserialize<'de> for ExecutionResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            execution_id: ExecutionId,
+            verdict: String,
+            exit_code: Option<i32>,
+            signal: Option<i32>,
+            final_data: Option<Json>,
+            intermediates: Vec<Intermediate>,
+            logs: Vec<LogLine>,
+            stdout: String,
+            stderr: String,
+            error: Option<String>,
+            traceback: Option<String>,
+            warnings: Vec<String>,
+            network: Vec<Decision>,
+            output_bytes: u64,
+            usage: Usage,
+            engine: String,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let verdict = Verdict::from_parts(&fields.verdict, fields.exit_code, fields.signal);
+        Ok(Self {
+            execution_id: fields.execution_id,
+            verdict: verdict.map_err(D::Error::custom)?,
+            final_data: fields.final_data,
+            intermediates: fields.intermediates,
+            logs: fields.logs,
+            stdout: fields.stdout,
+            stderr: fields.stderr,
+            error: fields.error,
+            traceback: fields.traceback,
+            warnings: fields.warnings,
+            network: fields.network,
+            output_bytes: fields.output_bytes,
+            usage: fields.usage,
+            engine: fields.engine,
+        })
     }
 }

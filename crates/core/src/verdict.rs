@@ -39,11 +39,6 @@ pub enum Verdict {
     Disk,
     /// It wrote more than `max_output_bytes`.
     Output,
-    /// It was refused something it cannot go on without.
-    Denied {
-        /// What was refused.
-        what: String,
-    },
     /// The caller gave up.
     Cancelled,
     /// The cell was lost for a reason that is not the script's.
@@ -65,10 +60,30 @@ impl Verdict {
             Self::Pids => "pids",
             Self::Disk => "disk",
             Self::Output => "output",
-            Self::Denied { .. } => "denied",
             Self::Cancelled => "cancelled",
             Self::Infra => "infra",
         }
+    }
+
+    /// Reads a verdict as JSON has it: its name, and the exit code or signal beside it.
+    pub(crate) fn from_parts(name: &str, code: Option<i32>, signal: Option<i32>) -> Result<Self, String> {
+        let missing = |field: &str| format!("the verdict {name:?} needs the field {field:?}");
+        Ok(match name {
+            "ok" => Self::Ok,
+            "exception" => Self::Exception,
+            "no_result" => Self::NoResult,
+            "exited" => Self::Exited { code: code.ok_or_else(|| missing("exit_code"))? },
+            "signaled" => Self::Signaled { signal: signal.ok_or_else(|| missing("signal"))? },
+            "timeout_wall" => Self::TimeoutWall,
+            "timeout_cpu" => Self::TimeoutCpu,
+            "oom" => Self::Oom,
+            "pids" => Self::Pids,
+            "disk" => Self::Disk,
+            "output" => Self::Output,
+            "cancelled" => Self::Cancelled,
+            "infra" => Self::Infra,
+            _ => return Err(format!("{name:?} is not a verdict that this version knows")),
+        })
     }
 
     /// Whether the run counts as a success.
@@ -82,8 +97,48 @@ impl fmt::Display for Verdict {
         match self {
             Self::Exited { code } => write!(f, "exited with {code}"),
             Self::Signaled { signal } => write!(f, "killed by signal {signal}"),
-            Self::Denied { what } => write!(f, "denied {what}"),
             other => f.write_str(other.name()),
         }
+    }
+}
+
+#[cfg(test)]
+impl Verdict {
+    /// One of each.
+    pub(crate) fn examples() -> [Self; 13] {
+        [
+            Self::Ok,
+            Self::Exception,
+            Self::NoResult,
+            Self::Exited { code: 3 },
+            Self::Signaled { signal: 9 },
+            Self::TimeoutWall,
+            Self::TimeoutCpu,
+            Self::Oom,
+            Self::Pids,
+            Self::Disk,
+            Self::Output,
+            Self::Cancelled,
+            Self::Infra,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_read_back_from_its_parts() {
+        for verdict in Verdict::examples() {
+            let (code, signal) = match verdict {
+                Verdict::Exited { code } => (Some(code), None),
+                Verdict::Signaled { signal } => (None, Some(signal)),
+                _ => (None, None),
+            };
+            assert_eq!(Verdict::from_parts(verdict.name(), code, signal).as_ref(), Ok(&verdict));
+        }
+        assert!(Verdict::from_parts("exited", None, None).unwrap_err().contains("\"exit_code\""));
+        assert!(Verdict::from_parts("denied", None, None).unwrap_err().contains("not a verdict"));
     }
 }

@@ -5,24 +5,21 @@
 
 use std::path::PathBuf;
 
-use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
+use belljar_core::{Secret, environment};
 
 use crate::blocking::on_a_thread;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore};
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
 
-/// Where packages and what is known about interpreters are kept, unless somebody says otherwise.
-const CACHE_ENV: &str = "BELLJAR_CACHE";
-
 /// Where packages and what is known about interpreters are kept unless an engine is told otherwise:
 /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. Nowhere where there is no user.
 pub fn default_cache_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set(CACHE_ENV)
-        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("belljar")))
-        .or_else(|| Some(set("HOME")?.join(".cache/belljar")))
+    set(environment::CACHE)
+        .or_else(|| Some(set(environment::XDG_CACHE_HOME)?.join("belljar")))
+        .or_else(|| Some(set(environment::HOME)?.join(".cache/belljar")))
 }
 
 /// What an engine's settings say about it.

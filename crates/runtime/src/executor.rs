@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
-use belljar_core::wire::Execute;
+use belljar_core::wire::{Execute, HostFrame};
 use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::{Cell, CellUsage, Leftovers, Until};
 use tokio::time::Instant;
@@ -148,7 +148,7 @@ impl ScriptExecutor {
         let mut required = self.required_secrets.clone();
         required.extend(request.required_secrets.iter().cloned());
         let limit = self.limits.max_output_bytes;
-        let line = Execute {
+        let line = HostFrame::Execute(Execute {
             execution_id: &id,
             seal: &seal,
             script: &request.script,
@@ -157,7 +157,7 @@ impl ScriptExecutor {
             max_output_bytes: limit,
             required_secrets: &required,
             secrets: &self.secrets,
-        }
+        })
         .to_line();
         let started = Instant::now();
         let conversation = Conversation {

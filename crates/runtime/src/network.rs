@@ -61,7 +61,9 @@ mod tests {
             true => NetworkVerdict::Denied { rule: "no".into() },
             false => NetworkVerdict::Allowed,
         };
-        Decision { host: host.into(), port: 1, verdict, count, bytes_sent: 0, bytes_received: 0, ms: 0.0 }
+        let mut decision = Decision::new(host, 1, verdict);
+        decision.count = count;
+        decision
     }
 
     #[test]

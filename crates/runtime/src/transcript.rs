@@ -1,15 +1,14 @@
 //! What is known of a run so far, and the result it adds up to. Pure: no clock, no I/O.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::json::Repairs;
-use belljar_core::wire::{GuestFrame, GuestFrameKind};
+use belljar_core::wire::GuestFrame;
 use belljar_core::{
-    Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLevel, LogLine,
-    NetworkVerdict, OutputStream, Usage, Verdict,
+    Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLine, NetworkVerdict,
+    OutputStream, Usage, Verdict,
 };
 use belljar_engine::{Autopsy, CellUsage, End, Leftovers};
 
@@ -133,53 +132,38 @@ impl Transcript {
 
     /// Takes in a frame that carries the right seal; the event it makes.
     ///
-    /// `time_is_up` is the host's word. The guest may say that it ran out of time, but only the host's clock makes it true, and it must be
-    /// true when it is said: a guest that says so early could linger until it is.
-    pub(crate) fn frame(&mut self, frame: &GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
-        let mask = self.mask.clone();
-        let data = |repairs: &mut Repairs| {
-            // `"data": null` reads as an absent field; `emit_result(None)` is a result all the same.
-            let (json, repaired) = frame.data.map_or_else(null, Json::repaired);
-            let (json, masked) = mask.json(json);
-            repairs.add(repaired);
-            repairs.add(masked);
-            json
-        };
-        let hidden = |field: &str| mask.text(field.into()).into_owned();
-        let text = |field: &Option<Cow<'_, str>>| hidden(field.as_deref().unwrap_or_default());
-        let kind = match frame.kind {
-            GuestFrameKind::FinalResult => {
-                if self.has_outcome() {
-                    return None;
-                }
-                let data = data(&mut self.repairs[0]);
+    /// `time_is_up` is the host's word. The guest may say that it ran out of time, but only the host's clock
+    /// makes it true. It must be true when it is said: a guest that says so early could linger until it is.
+    pub(crate) fn frame(&mut self, frame: GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
+        let kind = match frame {
+            GuestFrame::FinalResult { .. } | GuestFrame::Error { .. } if self.has_outcome() => return None,
+            GuestFrame::FinalResult { data } => {
+                let data = hidden(Json::repaired(data), &self.mask, &mut self.repairs[0]);
                 self.result = Some(data.clone());
                 EventKind::FinalResult { data }
             }
-            GuestFrameKind::Intermediate => {
-                let (label, data) = (text(&frame.label), data(&mut self.repairs[1]));
-                self.intermediates.push(Intermediate { label: label.clone(), data: data.clone() });
+            GuestFrame::Intermediate { label, data } => {
+                let label = self.mask.text(label).into_owned();
+                let data = hidden(Json::repaired(data), &self.mask, &mut self.repairs[1]);
+                self.intermediates.push(Intermediate::new(label.clone(), data.clone()));
                 EventKind::Intermediate { label, data }
             }
-            GuestFrameKind::Log => {
-                let level = LogLevel::from_guest(frame.level.as_deref().unwrap_or_default());
-                let message = text(&frame.message);
-                self.logs.push(LogLine { level, message: message.clone() });
+            GuestFrame::Log { level, message } => {
+                let message = self.mask.text(message).into_owned();
+                self.logs.push(LogLine::new(level, message.clone()));
                 EventKind::Log { level, message }
             }
-            GuestFrameKind::Error => {
-                if self.has_outcome() {
-                    return None;
-                }
-                let (message, traceback) = (text(&frame.message), frame.traceback.as_deref().map(hidden));
+            GuestFrame::Error { message, traceback, timed_out } => {
+                let message = self.mask.text(message).into_owned();
+                let traceback = traceback.map(|traceback| self.mask.text(traceback).into_owned());
                 self.failure = Some(Failure {
                     message: message.clone(),
                     traceback: traceback.clone(),
-                    timed_out: frame.timed_out && time_is_up,
+                    timed_out: timed_out && time_is_up,
                 });
                 EventKind::Error { message, traceback }
             }
-            GuestFrameKind::ScriptDone => {
+            GuestFrame::ScriptDone => {
                 self.is_done = true;
                 EventKind::ScriptDone
             }
@@ -234,18 +218,17 @@ impl Transcript {
     fn event(&mut self, kind: EventKind) -> Event {
         let seq = self.next_seq;
         self.next_seq += 1;
-        Event { execution_id: self.id.clone(), seq, kind }
+        Event::new(self.id.clone(), seq, kind)
     }
 
-    /// The result, after the [`rest`](Self::rest), and the last events: what the host has to say about the run, and its end.
+    /// The result, after the [`rest`](Self::rest), and the last events: what the host has to say about the run,
+    /// and its end.
     pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> (Arc<ExecutionResult>, Vec<Event>) {
-        // Names a script asks for are its own words.
-        let network = facts
-            .network
-            .iter()
-            .cloned()
-            .map(|decision| Decision { host: self.mask.host(&decision.host), ..decision });
-        let network = network.collect();
+        let mut network = facts.network.clone();
+        for decision in &mut network {
+            // Names a script asks for are its own words.
+            decision.host = self.mask.host(&decision.host);
+        }
         let (verdict, error) = self.judge(facts);
         let seen = Seen {
             mode: self.mode,
@@ -261,36 +244,28 @@ impl Transcript {
         let mut events: Vec<Event> = Vec::with_capacity(warnings.len() + 1);
         events.extend(warnings.iter().cloned().map(|message| self.event(EventKind::Warning { message })));
         let (execution_id, seq) = (self.id.clone(), self.next_seq);
-        let traceback = self.failure.and_then(|failure| failure.traceback);
-        let result = Arc::new(ExecutionResult {
-            execution_id: self.id,
-            final_data: if verdict.is_ok() { self.result.take() } else { None },
-            verdict,
-            intermediates: self.intermediates,
-            logs: self.logs,
-            stdout: self.stdout.text,
-            stderr: self.stderr.text,
-            error,
-            traceback,
-            warnings: facts
-                .warnings
-                .iter()
-                .cloned()
-                .chain(self.refusals.warnings(&facts.network))
-                .chain(warnings)
-                .collect(),
-            network,
-            output_bytes: self.output_bytes,
-            usage: Usage {
-                wall_ms: facts.elapsed.as_micros() as f64 / 1e3,
-                cpu_ms: facts.used.cpu_micros.map(|micros| micros as f64 / 1e3),
-                peak_memory_bytes: facts.used.peak_memory_bytes,
-                oom_kills: facts.used.oom_kills,
-                forks_refused: facts.used.forks_refused,
-            },
-            engine: facts.engine.to_owned(),
-        });
-        events.push(Event { execution_id, seq, kind: EventKind::Ended { result: Arc::clone(&result) } });
+        let mut usage = Usage::default();
+        usage.wall_ms = facts.elapsed.as_micros() as f64 / 1e3;
+        usage.cpu_ms = facts.used.cpu_micros.map(|micros| micros as f64 / 1e3);
+        usage.peak_memory_bytes = facts.used.peak_memory_bytes;
+        usage.oom_kills = facts.used.oom_kills;
+        usage.forks_refused = facts.used.forks_refused;
+        let mut result = ExecutionResult::new(self.id, verdict, facts.engine);
+        result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
+        result.intermediates = self.intermediates;
+        result.logs = self.logs;
+        result.stdout = self.stdout.text;
+        result.stderr = self.stderr.text;
+        result.error = error;
+        result.traceback = self.failure.and_then(|failure| failure.traceback);
+        result.warnings = facts.warnings.to_vec();
+        result.warnings.extend(self.refusals.warnings(&facts.network));
+        result.warnings.extend(warnings);
+        result.network = network;
+        result.output_bytes = self.output_bytes;
+        result.usage = usage;
+        let result = Arc::new(result);
+        events.push(Event::new(execution_id, seq, EventKind::Ended { result: Arc::clone(&result) }));
         (result, events)
     }
 
@@ -348,7 +323,8 @@ fn died(end: End, used: &CellUsage) -> (Verdict, Option<String>) {
     (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
 }
 
-/// How a cell died that nobody killed, as a verdict and in words. What counts is what this run used: an earlier step may have had processes killed.
+/// How a cell died that nobody killed, as a verdict and in words. What counts is what this run used: an earlier
+/// step may have had processes killed.
 pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     const SIGKILL: i32 = 9;
     match end {
@@ -363,8 +339,12 @@ pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     }
 }
 
-fn null() -> (Json, Repairs) {
-    (Json::parse("null").expect("null is JSON"), Repairs::default())
+/// What a guest wrote, with secrets hidden; takes down what had to be changed.
+fn hidden((json, repaired): (Json, Repairs), mask: &Mask, repairs: &mut Repairs) -> Json {
+    let (json, masked) = mask.json(json);
+    repairs.add(repaired);
+    repairs.add(masked);
+    json
 }
 
 fn with_separators(number: u64) -> String {
@@ -403,6 +383,7 @@ impl Captured {
 #[cfg(test)]
 mod tests {
     use belljar_core::Secret;
+    use belljar_core::wire::Envelope;
 
     use super::*;
 
@@ -434,7 +415,7 @@ mod tests {
     fn after(frames: &[&str], mode: ExecutionMode) -> Transcript {
         let mut transcript = Transcript::new(ExecutionId::new("e"), mode, Mask::default());
         for frame in frames {
-            transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false);
+            transcript.frame(Envelope::parse(frame.as_bytes()).unwrap().frame, false);
         }
         transcript
     }
@@ -476,7 +457,7 @@ mod tests {
         let claim = br#"{"type":"error","message":"Script timed out after 1s","timed_out":true}"#;
         let verdict = |time_is_up| {
             let mut transcript = after(&[], ExecutionMode::Plan);
-            transcript.frame(&GuestFrame::parse(claim).unwrap(), time_is_up);
+            transcript.frame(Envelope::parse(claim).unwrap().frame, time_is_up);
             transcript.concluded(&facts(Ending::Finished)).verdict
         };
         assert_eq!(verdict(true), Verdict::TimeoutWall);
@@ -530,7 +511,7 @@ mod tests {
         ];
         let mut events: Vec<_> = frames
             .iter()
-            .filter_map(|frame| transcript.frame(&GuestFrame::parse(frame.as_bytes()).unwrap(), false))
+            .filter_map(|frame| transcript.frame(Envelope::parse(frame.as_bytes()).unwrap().frame, false))
             .collect();
         events.extend(transcript.printed(OutputStream::Stdout, b"my hunt"));
         events.extend(transcript.printed(OutputStream::Stdout, b"er2 and a hunter"));

@@ -266,4 +266,27 @@ mod tests {
         assert_eq!(lines[2], "→ use a newer kernel");
         assert!(text.ends_with("but one protection is degraded or missing.\n"), "{text}");
     }
+
+    #[test]
+    fn the_json_looks_like_this() {
+        let lacking = |reason: &str| State::Degraded { reason: reason.into(), remedy: "do this".into() };
+        let missing =
+            State::Missing { reason: "the kernel has none".into(), remedy: "use a newer one".into() };
+        let states = [
+            ("seccomp", State::Active { detail: "on".into() }),
+            ("cgroup_cpu", lacking("no")),
+            ("landlock", missing),
+        ];
+        let row = |(name, state)| Row::of(&Protection { name, purpose: "what it is for", state });
+        let report = Report {
+            ok: true,
+            protections: states.map(row).into(),
+            checks: vec![
+                Row::good("kernel", "Linux 6.18"),
+                Row::bad("cache", "cannot be written".into(), Some("set BELLJAR_CACHE")),
+                Row::bad("first run", "it failed".into(), None),
+            ],
+        };
+        insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
+    }
 }

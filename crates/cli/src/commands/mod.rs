@@ -19,7 +19,7 @@ use crate::printer::{LogWriter, Output, Printer};
 use crate::start;
 
 /// Does what was asked and says what could not be done; the exit code.
-pub(crate) fn execute(arguments: Arguments) -> u8 {
+pub(crate) fn execute(arguments: Arguments) -> belljar::ExitCode {
     log();
     let outcome = start::check().and_then(|()| in_tokio(arguments));
     let printer = Printer::new(Output::Human);

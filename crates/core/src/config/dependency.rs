@@ -1,56 +1,192 @@
-//! What an installer may be told.
+//! What an installer may be told: the one place that knows which requirements are safe.
 //!
-//! A dependency reaches an installer as one argument or one line of a file. It must not be able to become an option, a
-//! second line or, unless the config allows source builds, a place to fetch and run a build script from.
+//! A dependency reaches an installer as one line of a file, and installers read far more there than names:
+//! options, includes, paths, `${VARIABLES}`, source trees whose build scripts run at once. A requirement must
+//! not be able to become any of these by accident.
+//!
+//! ```text
+//!  text ──► Requirement::parse ──► Package | Wheel | Source | Local, or the rule it breaks
+//!             config: anything but a Package needs allow_source_builds
+//!             builder: no Local, and Source needs allow_source_builds
+//! ```
+
+use std::fmt;
+
+/// What an installer would take a requirement for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Requirement {
+    /// A name with optional extras, version and marker, to be had from an index.
+    Package,
+    /// A wheel at a URL.
+    Wheel,
+    /// An archive or a repository at a URL. Building it runs its code.
+    Source,
+    /// A file or a directory of the machine that installs.
+    Local,
+}
+
+/// The rule that a requirement breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequirementFault {
+    /// Nothing in it.
+    Empty,
+    /// White space around it.
+    Edges,
+    /// A line break, NUL or other control character.
+    ControlCharacter,
+    /// A word that begins with a dash.
+    Option,
+    /// A word that begins with `#`.
+    Comment,
+    /// `$` or a backslash.
+    Expansion,
+    /// Not a requirement's shape.
+    Shape,
+    /// A URL with a user or a token in it.
+    Credential,
+    /// A URL that is not fetched over the web.
+    Scheme,
+    /// It may have to be built, and there is no leave to.
+    Source,
+    /// A path, where only what an index or a URL has can be used.
+    Local,
+}
+
+impl fmt::Display for RequirementFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "must not be empty",
+            Self::Edges => "must not begin or end with white space",
+            Self::ControlCharacter => "must not hold a NUL, a line break or another control character",
+            Self::Option => {
+                "must not hold a word that begins with `-`, because the installer would take it for an option"
+            }
+            Self::Comment => {
+                "must not hold a word that begins with `#`, because the installer would take it for a comment"
+            }
+            Self::Expansion => {
+                "must be a package name with optional extras, version and marker, without `$` and `\\`, which \
+                 installers expand"
+            }
+            Self::Shape => {
+                "must be a package name with optional extras, version and marker, such as \"pandas>=2,<3\""
+            }
+            Self::Credential => {
+                "must not hold a credential in its URL: put it into the index settings or a netrc file"
+            }
+            Self::Scheme => "must be fetched over http or https, or from a git repository over https or ssh",
+            Self::Source => {
+                "must be a package name with an optional version, not a URL, a repository or a path, unless \
+                 allow_source_builds is true, because building from source runs the package's code"
+            }
+            Self::Local => {
+                "must not be a path, because what is there may change: for local wheels set PIP_FIND_LINKS"
+            }
+        })
+    }
+}
 
 /// Suffixes that make an installer take a bare word for a file beside it.
 const ARCHIVES: [&str; 7] = [".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"];
 
-/// The rule that a dependency breaks, if it breaks one.
-pub(super) fn check(requirement: &str, allow_source_builds: bool) -> Result<(), &'static str> {
-    if requirement.trim().is_empty() {
-        return Err("must not be empty");
+/// The rule that a config's dependency breaks, if it breaks one.
+pub(super) fn check(text: &str, allow_source_builds: bool) -> Result<(), RequirementFault> {
+    match Requirement::parse(text)? {
+        Requirement::Package => Ok(()),
+        _ if allow_source_builds => Ok(()),
+        _ => Err(RequirementFault::Source),
     }
-    if requirement.trim() != requirement {
-        return Err("must not begin or end with white space");
-    }
-    if requirement.chars().any(char::is_control) {
-        return Err("must not hold a NUL, a line break or another control character");
-    }
-    if requirement.split_whitespace().any(|word| word.starts_with('-')) {
-        return Err(
-            "must not hold a word that begins with `-`, because the installer would take it for an option",
-        );
-    }
-    if allow_source_builds {
-        return Ok(());
-    }
-    if is_reference(requirement) {
-        return Err("must be a package name with an optional version, not a URL, a repository or a path, \
-                    unless allow_source_builds is true, because building from source runs the package's code");
-    }
-    if !requirement.starts_with(|first: char| first.is_ascii_alphanumeric())
-        || !requirement.chars().all(is_plain)
-    {
-        return Err(
-            "must be a package name with optional extras, version and marker, such as \"pandas>=2,<3\"",
-        );
-    }
-    Ok(())
 }
 
-/// Whether an installer would fetch it from somewhere other than its index.
-fn is_reference(requirement: &str) -> bool {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let name = requirement.split(|c| !is_name(c)).next().unwrap_or_default().to_ascii_lowercase();
-    requirement.contains(['@', '/', '\\', ':'])
-        || requirement.starts_with('.')
-        || requirement.contains("git+")
-        || ARCHIVES.iter().any(|suffix| name.ends_with(suffix))
+impl Requirement {
+    /// Reads what is safe to write on a line of a requirements file.
+    pub fn parse(text: &str) -> Result<Self, RequirementFault> {
+        if text.trim().is_empty() {
+            return Err(RequirementFault::Empty);
+        }
+        if text.trim() != text {
+            return Err(RequirementFault::Edges);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(RequirementFault::ControlCharacter);
+        }
+        if text.contains(['$', '\\']) {
+            return Err(RequirementFault::Expansion);
+        }
+        for word in text.split_whitespace() {
+            match word.chars().next() {
+                Some('-') => return Err(RequirementFault::Option),
+                Some('#') => return Err(RequirementFault::Comment),
+                _ => {}
+            }
+        }
+        if text.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(|c| is_name(c) || c == '+')) {
+            return Self::of_url(text);
+        }
+        if let Some((named, url)) = text.split_once('@')
+            && after_name(named).and_then(after_extras) == Some("")
+        {
+            return Self::of_url(url);
+        }
+        if is_path(text) {
+            return Ok(Self::Local);
+        }
+        let rest = after_name(text).and_then(after_extras).ok_or(RequirementFault::Shape)?;
+        let is_specifier = rest.is_empty() || rest.starts_with(['<', '>', '=', '!', '~', '(', ';']);
+        if is_specifier && rest.chars().all(is_plain) {
+            Ok(Self::Package)
+        } else {
+            Err(RequirementFault::Shape)
+        }
+    }
+
+    /// A marker may follow the URL.
+    fn of_url(text: &str) -> Result<Self, RequirementFault> {
+        let url = text.split_whitespace().next().ok_or(RequirementFault::Shape)?;
+        let Some((scheme, rest)) = url.split_once("://") else { return Ok(Self::Local) };
+        let (place, _fragment) = rest.split_once('#').unwrap_or((rest, ""));
+        let (place, _query) = place.split_once('?').unwrap_or((place, ""));
+        let (authority, path) = place.split_once('/').unwrap_or((place, ""));
+        if authority.rsplit_once('@').is_some_and(|(user, _)| user != "git") {
+            return Err(RequirementFault::Credential);
+        }
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" | "https" if path.ends_with(".whl") => Ok(Self::Wheel),
+            "http" | "https" | "git+https" | "git+ssh" => Ok(Self::Source),
+            "file" | "git+file" => Ok(Self::Local),
+            _ => Err(RequirementFault::Scheme),
+        }
+    }
 }
 
-/// The characters of names, extras, version specifiers and environment markers (PEP 508). `$` is not one: installers
-/// expand variables in requirement files.
+/// What follows a name; nothing where there is none.
+fn after_name(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !is_name(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let is_whole = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+    is_whole.then(|| rest.trim_start())
+}
+
+fn after_extras(rest: &str) -> Option<&str> {
+    let Some(inside) = rest.strip_prefix('[') else { return Some(rest) };
+    let (extras, rest) = inside.split_once(']')?;
+    extras.chars().all(|c| is_name(c) || c == ',' || c == ' ').then(|| rest.trim_start())
+}
+
+/// Whether an installer would look for a file.
+fn is_path(text: &str) -> bool {
+    let name = text.split(|c| !is_name(c)).next().unwrap_or_default().to_ascii_lowercase();
+    text.contains('/') || text.starts_with('.') || ARCHIVES.iter().any(|suffix| name.ends_with(suffix))
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// The characters of version specifiers and environment markers (PEP 508).
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || " ._-+*!~=<>,;()[]'\"".contains(c)
 }
@@ -87,7 +223,7 @@ mod tests {
                 ("pandas\n--index-url=http://evil", "line break"),
                 ("pandas\0", "NUL"),
             ] {
-                let error = check(requirement, allow_source_builds).unwrap_err();
+                let error = check(requirement, allow_source_builds).unwrap_err().to_string();
                 assert!(error.contains(rule), "{requirement:?}: {error}");
             }
         }
@@ -107,7 +243,7 @@ mod tests {
             "evil-1.0-py3-none-any.whl",
             "evil.ZIP[extra]",
         ] {
-            let error = check(requirement, false).unwrap_err();
+            let error = check(requirement, false).unwrap_err().to_string();
             assert!(error.contains("allow_source_builds"), "{requirement}: {error}");
             assert_eq!(check(requirement, true), Ok(()), "{requirement}");
         }
@@ -116,8 +252,54 @@ mod tests {
     #[test]
     fn what_no_index_knows_is_refused() {
         for requirement in ["${HOME}", "a#b", "naïve", "=1.0", "a|b", "a`b`"] {
-            let error = check(requirement, false).unwrap_err();
+            let error = check(requirement, false).unwrap_err().to_string();
             assert!(error.contains("must be a package name with optional extras"), "{requirement}: {error}");
+        }
+    }
+
+    #[test]
+    fn each_kind_is_told_apart() {
+        for (text, kind) in [
+            ("numpy", Requirement::Package),
+            ("requests[socks, security] ~= 2.31", Requirement::Package),
+            ("tomli (>=1.0)", Requirement::Package),
+            ("six @ https://example.org/six-1-py3-none-any.whl#sha256=8abb", Requirement::Wheel),
+            ("six@https://example.org/six-1-py3-none-any.whl ; python_version > '3'", Requirement::Wheel),
+            ("six @ https://example.org/six-1.0.tar.gz#.whl", Requirement::Source),
+            ("six @ https://example.org/six-1.0.zip?x=.whl", Requirement::Source),
+            ("six @ git+ssh://git@example.org/six", Requirement::Source),
+            ("git+https://example.org/six@v1", Requirement::Source),
+            ("~/six", Requirement::Local),
+            ("~/six://x", Requirement::Local),
+            ("six==1/../../src", Requirement::Local),
+            ("six[../x]", Requirement::Local),
+            ("six @ ../six", Requirement::Local),
+            ("six @ file:///srv/six.whl", Requirement::Local),
+            ("git+file:///srv/six", Requirement::Local),
+        ] {
+            assert_eq!(Requirement::parse(text), Ok(kind), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_installer_is_told_breaks_a_rule_of_its_own() {
+        for (text, fault) in [
+            ("six\u{a0}--no-binary=:all:", RequirementFault::Option),
+            ("six\u{2028}--pre", RequirementFault::Option),
+            ("six\r--pre", RequirementFault::ControlCharacter),
+            ("six \\", RequirementFault::Expansion),
+            ("six==${HOME}", RequirementFault::Expansion),
+            ("six # a comment", RequirementFault::Comment),
+            ("six[x", RequirementFault::Shape),
+            ("six @", RequirementFault::Shape),
+            ("six 1.0", RequirementFault::Shape),
+            ("six==1|2", RequirementFault::Shape),
+            ("six @ ftp://example.org/six.whl", RequirementFault::Scheme),
+            ("https://token@example.org/six.whl", RequirementFault::Credential),
+            ("six @ https://user:word@example.org/six.whl", RequirementFault::Credential),
+        ] {
+            assert_eq!(Requirement::parse(text), Err(fault), "{text:?}");
+            assert_eq!(check(text, true), Err(fault), "{text:?}");
         }
     }
 }

@@ -51,6 +51,7 @@ mod resource;
 mod sandbox;
 mod table;
 
+pub use dependency::{Requirement, RequirementFault};
 pub use error::ConfigError;
 pub use injection::Injection;
 pub use limits::ResourceLimits;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How an agent works with a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionMode {
     /// One whole script, one final result.

@@ -21,7 +21,8 @@ pub struct FileResource {
     /// Whether the script may only read it.
     #[serde(alias = "read-only", default = "read_only")]
     pub read_only: bool,
-    /// Where the docker daemon sees it, when that is elsewhere because Belljar itself runs in a container.
+    /// Where the docker daemon sees it, when that is elsewhere because Belljar itself runs in a container. The
+    /// engine's path map wins where it covers `host_path`.
     #[serde(alias = "docker-host-path", default, skip_serializing_if = "Option::is_none")]
     pub docker_host_path: Option<PathBuf>,
 }
@@ -41,13 +42,27 @@ impl FileResource {
         }
     }
 
-    /// The path to give to whoever does the mounting: the explicit `docker_host_path`, else what `map` makes of
-    /// `host_path`, else `host_path` itself.
+    /// The path to give to whoever does the mounting: what `map` makes of `host_path`, else the explicit
+    /// `docker_host_path`, else `host_path` itself.
+    ///
+    /// The map comes first: it is told by whoever runs this process and knows where it runs. A config may have
+    /// been written for another place.
     pub fn mount_source(&self, map: &HostPathMap) -> PathBuf {
-        self.docker_host_path
-            .clone()
-            .or_else(|| map.translate(&self.host_path))
-            .unwrap_or_else(|| self.host_path.clone())
+        let mapped = map.translate(&self.host_path);
+        mapped.or_else(|| self.docker_host_path.clone()).unwrap_or_else(|| self.host_path.clone())
+    }
+
+    /// What to tell the caller where `map` and `docker_host_path` say different things.
+    pub fn mount_warning(&self, map: &HostPathMap) -> Option<String> {
+        let (mapped, explicit) = (map.translate(&self.host_path)?, self.docker_host_path.as_ref()?);
+        (mapped != *explicit).then(|| {
+            format!(
+                "{} is mounted from {}, as host_path_map has it; its docker_host_path, {}, is not used",
+                self.container_path,
+                mapped.display(),
+                explicit.display()
+            )
+        })
     }
 
     /// Refuses paths that could mean more than they say.
@@ -168,13 +183,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_explicit_path_wins_then_the_longest_prefix_then_the_path_itself() {
+    fn the_longest_prefix_wins_then_the_explicit_path_then_the_path_itself() {
         let map: HostPathMap = [("/app", "/short"), ("/app/data/", "/long/")].into_iter().collect();
         let mut resource = FileResource::new("/app/data/docs", "/data/docs");
         assert_eq!(resource.mount_source(&HostPathMap::new()), Path::new("/app/data/docs"));
         assert_eq!(resource.mount_source(&map), Path::new("/long/docs"));
         resource.docker_host_path = Some("/srv/docs".into());
-        assert_eq!(resource.mount_source(&map), Path::new("/srv/docs"));
+        assert_eq!(resource.mount_source(&map), Path::new("/long/docs"));
+        let elsewhere: HostPathMap = [("/other", "/there")].into_iter().collect();
+        assert_eq!(resource.mount_source(&elsewhere), Path::new("/srv/docs"));
+    }
+
+    #[test]
+    fn two_answers_that_differ_are_worth_a_warning() {
+        let map: HostPathMap = [("/app", "/srv")].into_iter().collect();
+        let mut resource = FileResource::new("/app/docs", "/data/docs");
+        assert_eq!(resource.mount_warning(&map), None);
+        resource.docker_host_path = Some("/srv/docs/".into());
+        assert_eq!(resource.mount_warning(&map), None, "the same path, spelled otherwise");
+        resource.docker_host_path = Some("/mnt/docs".into());
+        assert_eq!(resource.mount_warning(&HostPathMap::new()), None);
+        let warning = resource.mount_warning(&map).unwrap();
+        assert!(
+            warning.contains("/data/docs is mounted from /srv/docs, as host_path_map has it"),
+            "{warning}"
+        );
+        assert!(warning.contains("docker_host_path, /mnt/docs, is not used"), "{warning}");
     }
 
     #[test]

@@ -100,8 +100,9 @@ impl SandboxConfig {
         check_name(&self.name)?;
         self.base_image.as_deref().map_or(Ok(()), check_image)?;
         for (index, requirement) in self.dependencies.iter().enumerate() {
-            dependency::check(requirement, self.allow_source_builds)
-                .map_err(|rule| ConfigError::invalid(format!("dependencies[{index}]"), requirement, rule))?;
+            dependency::check(requirement, self.allow_source_builds).map_err(|rule| {
+                ConfigError::invalid(format!("dependencies[{index}]"), requirement, rule.to_string())
+            })?;
         }
         for (index, module) in self.preload.iter().flatten().enumerate() {
             check_module(index, module)?;

@@ -1,75 +1,155 @@
-//! Frames the guest sends: hostile bytes until the seal says otherwise, and not trusted even then.
+//! Frames the guest sends. They are hostile bytes until the seal says otherwise, and not trusted even then.
+//!
+//! ```text
+//!  line ──► Fields (flat, everything optional) ──► Envelope { seal, printed, frame: GuestFrame }
+//! ```
+//!
+//! A line is read in one pass into a flat struct that borrows from it. An enum with a `type` tag would
+//! make serde keep every value in memory until it has seen the tag, and `data` must stay unread text.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One line from the guest that is a JSON object with a known `type`.
+use crate::LogLevel;
+
+/// One line from the guest: a frame, and what every frame carries beside its own fields.
 ///
-/// Every field but the kind is optional here, whatever the schema says, because a guest can leave anything out; the
-/// reader decides what a missing field means.
-#[derive(Debug, Deserialize)]
-pub struct GuestFrame<'a> {
-    /// Which frame it is.
-    #[serde(rename = "type")]
-    pub kind: GuestFrameKind,
-    /// The seal of the execution it claims to belong to.
-    #[serde(borrow, default)]
+/// A guest can leave anything out, whatever the schema says. What a missing field means is decided here.
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(transform = super::schema::close))]
+pub struct Envelope<'a> {
+    /// The seal of the execution the frame claims to belong to. `ready` has none.
     pub seal: Option<Cow<'a, str>>,
-    /// `log`: how loud.
-    #[serde(borrow, default)]
-    pub level: Option<Cow<'a, str>>,
-    /// `log`, `error`: the text.
-    #[serde(borrow, default)]
-    pub message: Option<Cow<'a, str>>,
-    /// `error`: the traceback.
-    #[serde(borrow, default)]
-    pub traceback: Option<Cow<'a, str>>,
-    /// `error`: set when it was the guest's own alarm that ended the script.
-    #[serde(default)]
-    pub timed_out: bool,
-    /// `intermediate`: its name.
-    #[serde(borrow, default)]
-    pub label: Option<Cow<'a, str>>,
-    /// `intermediate`, `final_result`: the payload, unread.
-    #[serde(borrow, default)]
-    pub data: Option<&'a RawValue>,
-    /// How many bytes the execution had printed to descriptor 1 before this frame, as far as the harness knows. Good for
-    /// putting frames and prints in order, and for nothing else.
-    #[serde(default)]
-    pub stdout: Option<u64>,
-    /// The same for descriptor 2.
-    #[serde(default)]
-    pub stderr: Option<u64>,
-    /// `ready`: the protocol's number.
-    #[serde(default)]
-    pub protocol: Option<u32>,
+    /// How much the execution had printed before this frame.
+    #[cfg_attr(test, schemars(flatten))]
+    pub printed: PrintedBefore,
+    /// The frame itself.
+    #[cfg_attr(test, schemars(flatten))]
+    pub frame: GuestFrame<'a>,
 }
 
-/// The kinds of frame a guest may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// How many bytes the execution had printed before a frame, as far as the harness knows.
+///
+/// Good for putting frames and prints in order, and for nothing else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PrintedBefore {
+    /// Bytes on descriptor 1.
+    pub stdout: Option<u64>,
+    /// Bytes on descriptor 2.
+    pub stderr: Option<u64>,
+}
+
+/// What a guest can say, by the frame's `type`.
+#[derive(Debug)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(tag = "type", rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum GuestFrameKind {
+pub enum GuestFrame<'a> {
     /// The cell can take a request.
-    Ready,
+    Ready {
+        /// The number of the protocol it speaks; 0 when it does not say.
+        protocol: u32,
+    },
     /// `emit_log`.
-    Log,
+    Log {
+        /// How loud: `debug`, `info`, `warning` or `error`. Any other name is read as the nearest of them.
+        #[cfg_attr(test, schemars(with = "String"))]
+        level: LogLevel,
+        /// The text.
+        message: Cow<'a, str>,
+    },
     /// `emit_intermediate`.
-    Intermediate,
+    Intermediate {
+        /// What the script calls it.
+        label: Cow<'a, str>,
+        /// The payload, unread.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a RawValue,
+    },
     /// `emit_result`.
-    FinalResult,
+    FinalResult {
+        /// The payload, unread.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a RawValue,
+    },
     /// The script failed.
-    Error,
+    Error {
+        /// One line for a person or a model.
+        message: Cow<'a, str>,
+        /// The Python traceback.
+        traceback: Option<Cow<'a, str>>,
+        /// Whether the guest's own alarm ended the script.
+        #[cfg_attr(test, schemars(default))]
+        timed_out: bool,
+    },
     /// The script is over.
     ScriptDone,
 }
 
-impl<'a> GuestFrame<'a> {
+/// A line as it stands on the wire: the fields of all frames side by side.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    r#type: Kind,
+    #[serde(borrow, default)]
+    seal: Option<Cow<'a, str>>,
+    #[serde(default)]
+    stdout: Option<u64>,
+    #[serde(default)]
+    stderr: Option<u64>,
+    #[serde(default)]
+    protocol: Option<u32>,
+    #[serde(borrow, default)]
+    level: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    traceback: Option<Cow<'a, str>>,
+    #[serde(default)]
+    timed_out: bool,
+    #[serde(borrow, default)]
+    label: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Ready,
+    Log,
+    Intermediate,
+    FinalResult,
+    Error,
+    ScriptDone,
+}
+
+impl<'a> Envelope<'a> {
     /// Reads a line; `None` when it is not a frame, which is no more than noise.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
-        serde_json::from_slice(line).ok()
+        let fields: Fields<'a> = serde_json::from_slice(line).ok()?;
+        let message = fields.message.unwrap_or_default();
+        let frame = match fields.r#type {
+            Kind::Ready => GuestFrame::Ready { protocol: fields.protocol.unwrap_or_default() },
+            Kind::Log => GuestFrame::Log {
+                level: LogLevel::from_guest(fields.level.as_deref().unwrap_or_default()),
+                message,
+            },
+            Kind::Intermediate => GuestFrame::Intermediate {
+                label: fields.label.unwrap_or_default(),
+                data: fields.data.unwrap_or(RawValue::NULL),
+            },
+            Kind::FinalResult => GuestFrame::FinalResult { data: fields.data.unwrap_or(RawValue::NULL) },
+            Kind::Error => {
+                GuestFrame::Error { message, traceback: fields.traceback, timed_out: fields.timed_out }
+            }
+            Kind::ScriptDone => GuestFrame::ScriptDone,
+        };
+        let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };
+        Some(Self { seal: fields.seal, printed, frame })
     }
 
     /// Whether the frame belongs to the execution with this seal.
@@ -97,18 +177,21 @@ mod tests {
             b"{\"type\":\"log\"} {}",
             b"{\"type\":\"log\",\"message\":\"\xff\"}",
             b"{\"type\":\"final_result\",\"data\":NaN}",
+            // A field of another frame that is not what it should be there.
+            b"{\"type\":\"log\",\"label\":5}",
+            b"{\"type\":\"script_done\",\"timed_out\":null}",
         ] {
-            assert!(GuestFrame::parse(noise).is_none(), "{:?}", String::from_utf8_lossy(noise));
+            assert!(Envelope::parse(noise).is_none(), "{:?}", String::from_utf8_lossy(noise));
         }
     }
 
     #[test]
     fn a_frame_without_the_right_seal_belongs_to_nobody() {
-        let unsealed = GuestFrame::parse(b"{\"type\":\"final_result\",\"data\":1}").unwrap();
+        let unsealed = Envelope::parse(b"{\"type\":\"final_result\",\"data\":1}").unwrap();
         assert!(!unsealed.is_sealed_with("abc"));
-        let stale = GuestFrame::parse(b"{\"type\":\"final_result\",\"data\":1,\"seal\":\"abd\"}").unwrap();
+        let stale = Envelope::parse(b"{\"type\":\"final_result\",\"data\":1,\"seal\":\"abd\"}").unwrap();
         assert!(!stale.is_sealed_with("abc"));
-        let right = GuestFrame::parse(b"{\"type\":\"final_result\",\"data\":1,\"seal\":\"abc\"}").unwrap();
+        let right = Envelope::parse(b"{\"type\":\"final_result\",\"data\":1,\"seal\":\"abc\"}").unwrap();
         assert!(right.is_sealed_with("abc"));
     }
 
@@ -119,7 +202,33 @@ mod tests {
             "[".repeat(200_000),
             "]".repeat(200_000)
         );
-        let frame = GuestFrame::parse(deep.as_bytes()).unwrap();
-        assert_eq!(frame.data.unwrap().get().len(), 400_001);
+        let envelope = Envelope::parse(deep.as_bytes()).unwrap();
+        let GuestFrame::FinalResult { data } = envelope.frame else { panic!("{envelope:?}") };
+        assert_eq!(data.get().len(), 400_001);
+    }
+
+    #[test]
+    fn what_a_guest_leaves_out_has_a_meaning() {
+        let frame = |line: &'static str| Envelope::parse(line.as_bytes()).unwrap().frame;
+        assert!(matches!(frame(r#"{"type":"ready"}"#), GuestFrame::Ready { protocol: 0 }));
+        assert!(matches!(
+            frame(r#"{"type":"log"}"#),
+            GuestFrame::Log { level: LogLevel::Info, message } if message.is_empty()
+        ));
+        assert!(matches!(
+            frame(r#"{"type":"error"}"#),
+            GuestFrame::Error { message, traceback: None, timed_out: false } if message.is_empty()
+        ));
+        for line in [r#"{"type":"final_result"}"#, r#"{"type":"final_result","data":null}"#] {
+            assert!(matches!(frame(line), GuestFrame::FinalResult { data } if data.get() == "null"));
+        }
+    }
+
+    #[test]
+    fn fields_that_are_not_known_are_skipped() {
+        let line = br#"{"execution_id":5,"type":"script_done","new":{"a":[1]},"seal":"s","stdout":3}"#;
+        let envelope = Envelope::parse(line).unwrap();
+        assert!(matches!(envelope.frame, GuestFrame::ScriptDone));
+        assert_eq!(envelope.printed, PrintedBefore { stdout: Some(3), stderr: None });
     }
 }

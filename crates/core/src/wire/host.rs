@@ -7,6 +7,14 @@ use serde::Serialize;
 use crate::config::ExecutionMode;
 use crate::{ExecutionId, Secret};
 
+/// What the host can ask of a guest, by the frame's `type`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum HostFrame<'a> {
+    /// Run one script.
+    Execute(Execute<'a>),
+}
+
 /// Asks the guest to run one script.
 #[derive(Debug, Clone)]
 pub struct Execute<'a> {
@@ -28,38 +36,56 @@ pub struct Execute<'a> {
     pub secrets: &'a BTreeMap<String, Secret>,
 }
 
-/// As it stands on the wire. Private, because it is the one shape that holds secrets in the clear.
-#[derive(Serialize)]
-struct Frame<'a> {
-    r#type: &'static str,
-    execution_id: &'a ExecutionId,
-    seal: &'a str,
-    script: &'a str,
-    mode: ExecutionMode,
-    timeout: f64,
-    max_output_bytes: u64,
-    required_secrets: &'a [String],
-    secrets: BTreeMap<&'a str, &'a str>,
-}
-
-impl Execute<'_> {
+impl HostFrame<'_> {
     /// The line to write, newline included.
     pub fn to_line(&self) -> Vec<u8> {
-        let frame = Frame {
-            r#type: "execute",
-            execution_id: self.execution_id,
-            seal: self.seal,
-            script: self.script,
-            mode: self.mode,
-            timeout: self.timeout,
-            max_output_bytes: self.max_output_bytes,
-            required_secrets: self.required_secrets,
-            secrets: self.secrets.iter().map(|(name, value)| (name.as_str(), value.expose())).collect(),
+        let exposed = match self {
+            Self::Execute(execute) => Exposed::Execute {
+                execution_id: execute.execution_id.as_str(),
+                seal: execute.seal,
+                script: execute.script,
+                mode: execute.mode,
+                timeout: execute.timeout,
+                max_output_bytes: execute.max_output_bytes,
+                required_secrets: execute.required_secrets,
+                secrets: execute
+                    .secrets
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.expose()))
+                    .collect(),
+            },
         };
-        let mut line = serde_json::to_vec(&frame).expect("strings and finite numbers always serialise");
+        let mut line = serde_json::to_vec(&exposed).expect("strings and finite numbers always serialise");
         line.push(b'\n');
         line
     }
+}
+
+/// A frame as it stands on the wire. Private, because it is the one shape that holds secrets in the clear.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "HostFrame", description = "One line from the host."))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Exposed<'a> {
+    /// Run one script.
+    Execute {
+        /// Names the execution to the script's author.
+        execution_id: &'a str,
+        /// Must come back in every frame of this execution: 128 random bits in hexadecimal.
+        seal: &'a str,
+        /// The source.
+        script: &'a str,
+        /// Whether the script must call `emit_result`, or is a step of a session.
+        mode: ExecutionMode,
+        /// Seconds until the guest's own alarm, a courtesy.
+        timeout: f64,
+        /// How much all output together may be; larger payloads are refused where they are made.
+        max_output_bytes: u64,
+        /// Names that must be in the environment.
+        required_secrets: &'a [String],
+        /// Values to put there first.
+        secrets: BTreeMap<&'a str, &'a str>,
+    },
 }
 
 #[cfg(test)]
@@ -69,7 +95,7 @@ mod tests {
     #[test]
     fn an_execute_frame_is_one_line_whatever_the_script_holds() {
         let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new("v\n"))]);
-        let execute = Execute {
+        let execute = HostFrame::Execute(Execute {
             execution_id: &ExecutionId::new("e"),
             seal: "s",
             script: "a = 1\nb = '\u{2028}'\r\n",
@@ -78,11 +104,12 @@ mod tests {
             max_output_bytes: 1024,
             required_secrets: &["KEY".to_owned()],
             secrets: &secrets,
-        };
+        });
         let line = execute.to_line();
         assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
         assert_eq!(line.last(), Some(&b'\n'));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["type"], "execute");
         assert_eq!(value["script"], "a = 1\nb = '\u{2028}'\r\n");
         assert_eq!(value["mode"], "plan");
         assert_eq!(value["secrets"]["KEY"], "v\n");

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use belljar_core::config::RequirementFault;
+
 use super::hint::Hint;
 use super::installer::Installer;
-use super::requirement::Refusal;
 use crate::Fault;
 use crate::trust::Distrust;
 
@@ -18,12 +19,12 @@ pub enum LayerError {
     #[error("a layer needs at least one requirement")]
     NoRequirements,
     /// A requirement that is never handed to an installer.
-    #[error("requirement {requirement:?} is refused: {reason}")]
+    #[error("requirement {requirement:?} is refused: it {reason}")]
     Requirement {
         /// As it was written.
         requirement: String,
         /// Why.
-        reason: Refusal,
+        reason: RequirementFault,
     },
     /// The installer could not be started at all.
     #[error("cannot start {installer} ({})", program.display())]

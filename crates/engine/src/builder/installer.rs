@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use belljar_core::environment::PATH;
+
 use super::spec::LayerSpec;
 
 /// The program that fills a layer.
@@ -78,7 +80,7 @@ impl Environment<'_> {
 impl Installer {
     /// uv if it is on `PATH` and runs, else pip.
     pub(super) fn choose(environment: Environment<'_>) -> Self {
-        let path = environment.get("PATH").unwrap_or_default();
+        let path = environment.get(PATH).unwrap_or_default();
         let programs =
             env::split_paths(&path).filter(|place| place.is_absolute()).map(|place| place.join("uv"));
         let works = |program: &PathBuf| program.is_file() && says_it_is_uv(program, environment);

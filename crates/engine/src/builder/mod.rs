@@ -49,6 +49,5 @@ pub use error::LayerError;
 pub use hint::Hint;
 pub use installer::Installer;
 pub use layer::{Distribution, Layer, MANIFEST};
-pub use requirement::Refusal;
 pub use spec::LayerSpec;
 pub use store::LayerStore;

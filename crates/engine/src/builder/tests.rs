@@ -295,7 +295,7 @@ fn a_requirement_like_an_option_is_refused_before_anything_starts() {
     let error = bench.store().ensure(&spec, &mut |step| panic!("{step:?}")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "requirement \"--index-url=https://evil.example\" is refused: it holds an installer option"
+        "requirement \"--index-url=https://evil.example\" is refused: it must not hold a word that begins with `-`, because the installer would take it for an option"
     );
     let error = bench.store().ensure(&bench.spec(&[]), &mut quiet()).unwrap_err();
     assert!(matches!(error, LayerError::NoRequirements));

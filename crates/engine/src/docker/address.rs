@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use belljar_core::environment;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -49,11 +50,11 @@ impl Surroundings {
     pub(super) fn of_this_process() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         Self {
-            docker_host: set("DOCKER_HOST").map(|value| value.to_string_lossy().into_owned()),
-            tls_verify: set("DOCKER_TLS_VERIFY").is_some(),
-            cert_path: set("DOCKER_CERT_PATH").map(PathBuf::from),
-            home: set("HOME").map(PathBuf::from),
-            runtime_dir: set("XDG_RUNTIME_DIR").map(PathBuf::from),
+            docker_host: set(environment::DOCKER_HOST).map(|value| value.to_string_lossy().into_owned()),
+            tls_verify: set(environment::DOCKER_TLS_VERIFY).is_some(),
+            cert_path: set(environment::DOCKER_CERT_PATH).map(PathBuf::from),
+            home: set(environment::HOME).map(PathBuf::from),
+            runtime_dir: set(environment::XDG_RUNTIME_DIR).map(PathBuf::from),
         }
     }
 }

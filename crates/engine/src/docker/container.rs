@@ -207,8 +207,7 @@ impl ContainerPlan<'_> {
         };
         let room = format!("rw,exec,nosuid,nodev,size={megabytes}m{inodes},mode=1777");
         // The daemon's own /dev/shm would have no limit on inodes.
-        let mut scratch: HashMap<_, _> =
-            [layout::WORKSPACE, "/tmp", "/dev/shm"].map(|place| (place.to_owned(), room.clone())).into();
+        let mut scratch: HashMap<_, _> = layout::SCRATCH.map(|place| (place.to_owned(), room.clone())).into();
         if self.trusts {
             scratch.insert(layout::BELLJAR.into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
         }

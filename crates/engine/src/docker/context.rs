@@ -271,6 +271,17 @@ mod tests {
     }
 
     #[test]
+    fn everything_the_guest_is_made_of_is_in_the_image() {
+        let plan = ImagePlan::new(&blueprint(), "x", &InstallerFiles::default());
+        for file in PYTHON.files {
+            let placed = (context(file.path), file.text.as_bytes().to_vec());
+            assert!(plan.files.contains(&placed), "{}", file.path);
+        }
+        let entrypoint = r#"ENTRYPOINT ["python3","-I","-S","-B","/opt/belljar/supervisor.py"]"#;
+        assert!(plan.dockerfile.contains(entrypoint), "{}", plan.dockerfile);
+    }
+
+    #[test]
     fn the_same_plan_is_the_same_archive() {
         let plan = || ImagePlan::new(&blueprint(), "x", &InstallerFiles::default()).archive().unwrap();
         assert_eq!(plan(), plan());

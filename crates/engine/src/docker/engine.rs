@@ -126,7 +126,7 @@ impl DockerEngine {
             python: ready.python,
             python_path: format!("python3 in {}", image.tag),
             tools: ready.tools,
-            warnings: ready.warnings,
+            warnings: template.grants.warnings().iter().cloned().chain(ready.warnings).collect(),
         };
         template.first = Mutex::new(Some(first));
         Ok(Arc::new(template))

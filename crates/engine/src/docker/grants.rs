@@ -1,9 +1,10 @@
 //! What a container's mounts should be, compared with what they are.
 //!
-//! The daemon finds a granted path by itself, following every link, at the moment a container is made; between our
-//! look and its own somebody can have swapped something. So the path is opened here, held, and compared by device and
-//! inode with what the container says it was given. That takes a daemon on this very machine, which is told by the id of
-//! the machine's boot; what a daemon elsewhere mounts is between it and whoever may write there.
+//! The daemon finds a granted path by itself, following every link, at the moment a container is made. Between
+//! our look and its own somebody can have swapped something. So the path is opened here, held, and compared by
+//! device and inode with what the container says it was given. That takes a daemon on this very machine, which
+//! is told by the id of the machine's boot. What a daemon elsewhere mounts is between it and whoever may write
+//! there.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,10 @@ use crate::grants::{self, Grant, Named};
 use crate::supervised::Surroundings;
 
 /// What a config grants, in its order.
-pub(super) struct Grants(Vec<Planned>);
+pub(super) struct Grants {
+    planned: Vec<Planned>,
+    warnings: Vec<String>,
+}
 
 struct Planned {
     resource: FileResource,
@@ -35,6 +39,7 @@ impl Grants {
         is_local: bool,
     ) -> Result<Self, EngineError> {
         let mut planned = Vec::new();
+        let warnings = resources.iter().filter_map(|resource| resource.mount_warning(map)).collect();
         for resource in resources {
             let seen = match is_local.then(|| grants::open(resource)) {
                 Some(Ok(grant)) => Some(grant),
@@ -58,17 +63,22 @@ impl Grants {
             })
             .collect();
         grants::refuse_replaceable(&named)?;
-        Ok(Self(planned))
+        Ok(Self { planned, warnings })
+    }
+
+    /// What the caller should know about where things are mounted from.
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Each resource, and what the daemon is asked to mount for it.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&FileResource, &Path)> {
-        self.0.iter().map(|planned| (&planned.resource, &*planned.source))
+        self.planned.iter().map(|planned| (&planned.resource, &*planned.source))
     }
 
     /// Refuses a container in which something else is mounted than what was looked at.
     pub(super) fn compare(&self, inside: &Surroundings) -> Result<(), DockerError> {
-        for (planned, place) in self.0.iter().zip(&inside.places) {
+        for (planned, place) in self.planned.iter().zip(&inside.places) {
             if Path::new(&planned.resource.container_path) != place {
                 return Err(DockerError::LinkInImage {
                     container_path: planned.resource.container_path.clone(),
@@ -79,7 +89,7 @@ impl Grants {
         if inside.boot_id != boot() {
             return Ok(());
         }
-        for (planned, found) in self.0.iter().zip(&inside.granted) {
+        for (planned, found) in self.planned.iter().zip(&inside.granted) {
             let expected = planned.seen.as_ref().map(|grant| grant.identity);
             let found = FileIdentity { device: found.0, inode: found.1 };
             if expected.is_some_and(|expected| expected != found) {
@@ -102,7 +112,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let resource = FileResource::new(home.path(), "/data/x");
         let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
-        let FileIdentity { device, inode } = grants.0[0].seen.as_ref().unwrap().identity;
+        let FileIdentity { device, inode } = grants.planned[0].seen.as_ref().unwrap().identity;
         let meant = (device, inode);
         let inside = |boot_id: String, granted| Surroundings {
             boot_id,
@@ -118,6 +128,16 @@ mod tests {
         let led = Surroundings { places: vec!["/run/belljar".into()], ..inside("elsewhere".into(), meant) };
         let error = grants.compare(&led).unwrap_err();
         assert!(error.to_string().contains("leads to /run/belljar"), "{error}");
+    }
+
+    #[test]
+    fn the_map_is_asked_first_and_a_config_that_says_otherwise_is_told() {
+        let map: HostPathMap = [("/belljar/here", "/there")].into_iter().collect();
+        let mut resource = FileResource::new("/belljar/here/x", "/data/x");
+        resource.docker_host_path = Some("/elsewhere/x".into());
+        let grants = Grants::open(&[resource], &map, true).unwrap();
+        assert_eq!(grants.sources().next().unwrap().1, Path::new("/there/x"));
+        assert!(matches!(grants.warnings(), [one] if one.contains("/elsewhere/x, is not used")));
     }
 
     #[test]

@@ -127,7 +127,7 @@ mod tests {
         // Used once more, it is the most recent of all.
         assert_eq!(retention.hold(&b), []);
         assert_eq!(retention.release(&b, now), []);
-        assert_eq!(retention.hold(&d), [a.clone()]);
+        assert_eq!(retention.hold(&d), std::slice::from_ref(&a));
         assert_eq!(retention.hold(&a), [c]);
         assert_eq!(retention.hold(&key("e")), [b]);
     }

@@ -50,6 +50,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_host_and_an_image_have_the_same_version_when_nobody_asks_for_one() {
+        assert_eq!(crate::guest::PYTHON.provision.version, format!("3.{FAVOURITE}"));
+    }
+
+    #[test]
     fn three_eleven_comes_first_then_the_nearest_and_the_newer_of_two() {
         let mut minors: Vec<u8> = (9..=15).collect();
         minors.sort_by_key(|minor| Rank::of_minor(*minor));

@@ -5,12 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The environment variable by which a user forces an interpreter: a path, or a name to look up in `PATH`.
-pub const PYTHON_ENV: &str = "BELLJAR_PYTHON";
+pub use belljar_core::environment::PYTHON as PYTHON_ENV;
+use belljar_core::environment::{HOME, PATH, PYENV_ROOT, UV_PYTHON_INSTALL_DIR, XDG_DATA_HOME};
 
-const PYENV_ROOT: &str = "PYENV_ROOT";
-const UV_PYTHONS: &str = "UV_PYTHON_INSTALL_DIR";
-const XDG_DATA: &str = "XDG_DATA_HOME";
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Where to look, and where to remember what was seen. Nothing else is read: tests give their own.
@@ -49,7 +46,7 @@ impl Search {
     pub fn from_env(cache: Option<PathBuf>) -> Self {
         let directory = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut path: Vec<PathBuf> =
-            env::var_os("PATH").map(|value| env::split_paths(&value).collect()).unwrap_or_default();
+            env::var_os(PATH).map(|value| env::split_paths(&value).collect()).unwrap_or_default();
         // A relative entry would make the choice depend on the directory belljar was started in.
         path.retain(|entry| entry.is_absolute());
         path.extend(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
@@ -57,14 +54,14 @@ impl Search {
 
         let mut installations: Vec<PathBuf> = Vec::new();
         installations.extend(directory(PYENV_ROOT).map(|root| root.join("versions")));
-        installations.extend(directory(UV_PYTHONS));
-        installations.extend(directory(XDG_DATA).map(|data| data.join("uv/python")));
+        installations.extend(directory(UV_PYTHON_INSTALL_DIR));
+        installations.extend(directory(XDG_DATA_HOME).map(|data| data.join("uv/python")));
         installations.push("/opt/python".into());
 
         Self {
             explicit: env::var_os(PYTHON_ENV).filter(|value| !value.is_empty()).map(PathBuf::from),
             path,
-            home: directory("HOME"),
+            home: directory(HOME),
             installations,
             cache,
             ..Self::default()

@@ -1,5 +1,7 @@
 //! The Python guest by itself: its unit tests, and one cell without an engine.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

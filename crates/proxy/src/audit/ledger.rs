@@ -83,15 +83,12 @@ impl Line {
     }
 
     fn into_decision(self, key: Key) -> Decision {
-        Decision {
-            host: key.host,
-            port: key.port,
-            verdict: key.verdict,
-            count: self.count,
-            bytes_sent: self.sent,
-            bytes_received: self.received,
-            ms: self.lasted.as_secs_f64() * 1000.0,
-        }
+        let mut decision = Decision::new(key.host, key.port, key.verdict);
+        decision.count = self.count;
+        decision.bytes_sent = self.sent;
+        decision.bytes_received = self.received;
+        decision.ms = self.lasted.as_secs_f64() * 1000.0;
+        decision
     }
 }
 

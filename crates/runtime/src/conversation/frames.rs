@@ -1,6 +1,6 @@
 //! What the guest says: frames under this run's seal, prints, and noise.
 
-use belljar_core::wire::GuestFrame;
+use belljar_core::wire::Envelope;
 use belljar_engine::Burst;
 
 use super::Conversation;
@@ -34,17 +34,17 @@ impl Conversation<'_> {
             if line.is_empty() {
                 continue;
             }
-            let frame = GuestFrame::parse(line).filter(|frame| frame.is_sealed_with(self.seal));
-            let Some(frame) = frame else {
+            let envelope = Envelope::parse(line).filter(|envelope| envelope.is_sealed_with(self.seal));
+            let Some(envelope) = envelope else {
                 let bytes = line.len();
                 tracing::debug!(bytes, "a line that is not a frame of this execution was skipped");
                 continue;
             };
-            let before = [frame.stdout, frame.stderr];
+            let before = [envelope.printed.stdout, envelope.printed.stderr];
             let had_outcome = self.transcript.has_outcome();
             let printed = self.progress.printed.up_to(before);
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
-            let event = self.transcript.frame(&frame, self.deadlines.time_is_up());
+            let event = self.transcript.frame(envelope.frame, self.deadlines.time_is_up());
             if !had_outcome && self.transcript.has_outcome() {
                 // Asked for failures only. A result stands whatever is full, and every warm run
                 // comes this way.

@@ -120,7 +120,7 @@ fn every_parser_reads_whatever_the_grammar_allows_once_it_is_repaired() {
         .map(|_| {
             let text = any_json().new_tree(&mut runner).unwrap().current();
             let (data, _) = Json::parse_repaired(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-            json_line(&Intermediate { label: "x".into(), data }).unwrap()
+            json_line(&Intermediate::new("x", data)).unwrap()
         })
         .collect();
     for (program, arguments) in READERS {

@@ -27,3 +27,4 @@ mod sessions;
 mod stalled_readers;
 mod streaming;
 mod tools;
+mod wire;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use belljar_core::wire::Execute;
+use belljar_core::wire::{Execute, HostFrame};
 use belljar_engine::docker::Docker;
 use belljar_engine::native::Native;
 use belljar_runtime::{
@@ -36,7 +36,7 @@ proptest! {
         let executor = ScriptExecutor::new("native", ResourceLimits::default(), ExecutionMode::Plan)
             .with_secrets(vec![name.clone()], Arc::new(secrets.clone()));
         let id = ExecutionId::new("id");
-        let execute = Execute {
+        let execute = HostFrame::Execute(Execute {
             execution_id: &id,
             seal: "seal",
             script: &request.script,
@@ -45,7 +45,7 @@ proptest! {
             max_output_bytes: 1024,
             required_secrets: &request.required_secrets,
             secrets: &secrets,
-        };
+        });
         let shown = [
             format!("{:?} {:#?} {}", secrets[&name], secrets[&name], secrets[&name]),
             serde_json::to_string(&secrets).unwrap(),

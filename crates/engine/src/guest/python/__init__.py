@@ -41,21 +41,11 @@ from . import forks
 # Second: nothing of the standard library is loaded between our own modules.
 from . import library
 
+# Then what every run needs, in a row; see `library`.
+from . import values, traces, preload, strays, alarm, channel, interrupts, output, execution
+from . import namespace, scripts, tools, template, cell
+
 # isort: on
-from . import (
-    alarm,
-    cell,
-    channel,
-    execution,
-    interrupts,
-    namespace,
-    output,
-    scripts,
-    strays,
-    template,
-    traces,
-    values,
-)
 from .cell import READY, enter, serve, single, zygote
 from .forks import prepare_for_clone
 from .template import prepare, report, warm_up
@@ -72,6 +62,7 @@ __all__ = [
     "library",
     "namespace",
     "output",
+    "preload",
     "prepare",
     "prepare_for_clone",
     "report",
@@ -80,6 +71,7 @@ __all__ = [
     "single",
     "strays",
     "template",
+    "tools",
     "traces",
     "values",
     "warm_up",

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::CellId;
-use belljar_core::wire::{GuestFrame, GuestFrameKind, Lines, PROTOCOL};
+use belljar_core::wire::{Envelope, GuestFrame, Lines, PROTOCOL};
 use belljar_jail::cgroup::CellCgroup;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -109,12 +109,10 @@ impl NativeCell {
                         }
                         lines.push(&burst.channel);
                         while let Ok(Some(line)) = lines.next_line() {
-                            match GuestFrame::parse(line) {
-                                Some(frame) if frame.kind == GuestFrameKind::Ready => {
-                                    return match frame.protocol {
-                                        Some(PROTOCOL) => Ok(()),
-                                        other => Err(format!("it speaks protocol {other:?}, not {PROTOCOL}")),
-                                    };
+                            match Envelope::parse(line).map(|envelope| envelope.frame) {
+                                Some(GuestFrame::Ready { protocol: PROTOCOL }) => return Ok(()),
+                                Some(GuestFrame::Ready { protocol }) => {
+                                    return Err(format!("it speaks protocol {protocol}, not {PROTOCOL}"));
                                 }
                                 _ => {}
                             }

@@ -52,7 +52,6 @@ mod number {
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const KILL: usize = 62;
     pub(crate) const FCNTL: usize = 72;
-    pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const EXIT: usize = 231;
     pub(crate) const OPENAT: usize = 257;
@@ -76,7 +75,6 @@ mod number {
     pub(crate) const KILL: usize = 129;
     pub(crate) const RT_SIGACTION: usize = 134;
     pub(crate) const RT_SIGPROCMASK: usize = 135;
-    pub(crate) const GETRUSAGE: usize = 165;
     pub(crate) const PRCTL: usize = 167;
     pub(crate) const SOCKET: usize = 198;
     pub(crate) const WAIT4: usize = 260;
@@ -305,34 +303,15 @@ fn install_alarm_handler() {
     unsafe { call(number::RT_SIGACTION, SIGALRM, &raw const action as usize, 0, size_of::<u64>()) };
 }
 
-#[repr(C)]
-struct Usage {
-    user: [i64; 2],
-    system: [i64; 2],
-    max_rss: i64,
-    rest: [i64; 13],
-}
-
 /// The record the host reads. Both architectures are little-endian, as the reader expects.
 #[repr(C, packed)]
 struct Record {
     tag: u8,
     status: i32,
-    cpu_micros: i64,
-    max_rss_kib: i64,
 }
 
 fn report(status: i32) {
-    const RUSAGE_CHILDREN: usize = usize::MAX;
-    let mut usage = MaybeUninit::<Usage>::uninit();
-    // SAFETY: the structure has the layout of `struct rusage` on 64-bit Linux. The call fills it,
-    // and cannot fail with valid arguments.
-    let usage = unsafe {
-        call(number::GETRUSAGE, RUSAGE_CHILDREN, usage.as_mut_ptr() as usize, 0, 0);
-        usage.assume_init_ref()
-    };
-    let cpu_micros = (usage.user[0] + usage.system[0]) * 1_000_000 + usage.user[1] + usage.system[1];
-    let record = Record { tag: b'E', status, cpu_micros, max_rss_kib: usage.max_rss };
+    let record = Record { tag: b'E', status };
     // SAFETY: the record is plain bytes without padding, and outlives the slice.
     send_to_host(unsafe { core::slice::from_raw_parts((&raw const record).cast(), size_of::<Record>()) });
 }

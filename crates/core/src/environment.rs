@@ -1,0 +1,125 @@
+//! The environment variables that Belljar reads: their names, and what each is for.
+//!
+//! Names only: nothing here reads one. The manual's page is rendered from [`ALL`]. Variables that a script
+//! sees inside a cell are another matter, and so are the names of secrets, which are the user's own.
+
+/// The sandbox file.
+pub const SANDBOX: &str = "BELLJAR_SANDBOX";
+/// The engine.
+pub const ENGINE: &str = "BELLJAR_ENGINE";
+/// The time limit.
+pub const TIMEOUT: &str = "BELLJAR_TIMEOUT";
+/// The memory limit.
+pub const MEMORY: &str = "BELLJAR_MEMORY";
+/// What paths are called on the daemon's host.
+pub const HOST_PATH_MAP: &str = "BELLJAR_HOST_PATH_MAP";
+/// What to log.
+pub const LOG: &str = "BELLJAR_LOG";
+/// Where dependency layers are kept.
+pub const CACHE: &str = "BELLJAR_CACHE";
+/// The interpreter to use.
+pub const PYTHON: &str = "BELLJAR_PYTHON";
+/// The user's home.
+pub const HOME: &str = "HOME";
+/// Where programs are looked for.
+pub const PATH: &str = "PATH";
+/// The user's cache directory.
+pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+/// The user's data directory.
+pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
+/// The user's directory for sockets.
+pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+/// Where pyenv keeps interpreters.
+pub const PYENV_ROOT: &str = "PYENV_ROOT";
+/// Where uv keeps interpreters.
+pub const UV_PYTHON_INSTALL_DIR: &str = "UV_PYTHON_INSTALL_DIR";
+/// Where the docker daemon listens.
+pub const DOCKER_HOST: &str = "DOCKER_HOST";
+/// Whether to speak TLS to it.
+pub const DOCKER_TLS_VERIFY: &str = "DOCKER_TLS_VERIFY";
+/// The keys to do so with.
+pub const DOCKER_CERT_PATH: &str = "DOCKER_CERT_PATH";
+
+/// Who reads a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reader {
+    /// The `belljar` command. Options that are typed win.
+    Command,
+    /// The library, and so the command too. What a program sets in code wins.
+    Library,
+    /// The docker engine.
+    Docker,
+}
+
+/// A variable that Belljar reads.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who reads it.
+    pub reader: Reader,
+    /// What it is for.
+    pub meaning: &'static str,
+}
+
+const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> Variable {
+    Variable { name, reader, meaning }
+}
+
+/// Every variable that Belljar reads by a name of its own choice.
+pub const ALL: [Variable; 18] = [
+    variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
+    variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
+    variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
+    variable(MEMORY, Reader::Command, "The memory limit in MiB, where `--memory` is not given."),
+    variable(
+        HOST_PATH_MAP,
+        Reader::Command,
+        "What paths are called on the docker daemon's host, where `--map-path` is not given: `HERE=THERE`, with \
+         commas between several.",
+    ),
+    variable(
+        LOG,
+        Reader::Command,
+        "What to log to stderr, as `tracing` filters are written: `debug`, `belljar_engine=trace`.",
+    ),
+    variable(
+        CACHE,
+        Reader::Library,
+        "Where dependency layers are kept. If not set: `belljar` in `XDG_CACHE_HOME`, else in `~/.cache`.",
+    ),
+    variable(
+        PYTHON,
+        Reader::Library,
+        "The only interpreter to consider, as a path or as a name to look up in `PATH`.",
+    ),
+    variable(
+        PATH,
+        Reader::Library,
+        "Where interpreters and uv are looked for. Relative entries are skipped.",
+    ),
+    variable(
+        HOME,
+        Reader::Library,
+        "The user's home: the cache, interpreters of pyenv and uv, keys for docker.",
+    ),
+    variable(XDG_CACHE_HOME, Reader::Library, "The user's cache directory; see `BELLJAR_CACHE`."),
+    variable(XDG_DATA_HOME, Reader::Library, "Interpreters are looked for in its `uv/python`."),
+    variable(PYENV_ROOT, Reader::Library, "Interpreters are looked for in its `versions`."),
+    variable(UV_PYTHON_INSTALL_DIR, Reader::Library, "Interpreters are looked for in it."),
+    variable(
+        DOCKER_HOST,
+        Reader::Docker,
+        "Where the daemon listens: `unix:///…` or `tcp://host:port`. If not set, the usual sockets of Docker and \
+         Podman are tried.",
+    ),
+    variable(DOCKER_TLS_VERIFY, Reader::Docker, "If not empty, the daemon is spoken to over TLS."),
+    variable(
+        DOCKER_CERT_PATH,
+        Reader::Docker,
+        "Where `ca.pem`, `cert.pem` and `key.pem` are. If not set: `~/.docker`.",
+    ),
+    variable(XDG_RUNTIME_DIR, Reader::Docker, "A user's own daemon is looked for in it."),
+];

@@ -1,0 +1,189 @@
+//! What the real harness sends, held to the types and to the schema that is rendered from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use belljar_core::config::ExecutionMode::{self, Interactive, Plan};
+use belljar_core::wire::{Envelope, Execute, GuestFrame, HostFrame, Lines, PROTOCOL};
+use belljar_core::{ExecutionId, Secret};
+use belljar_engine::docker::Docker;
+use belljar_engine::local::Local;
+use belljar_engine::native::Native;
+use belljar_engine::{Blueprint, Cell, Engine, IntoEngine, Need, Output, Template, ToolSource};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::engine::{cache, engine};
+use crate::support::{HANG, config, runtime};
+
+const SEAL: &str = "00112233445566778899aabbccddeeff";
+const SCHEMA: &str = include_str!("../../../core/schema/wire-1.json");
+const TOOL: &str = "def double(x):\n    emit_log(f'doubling {x}')\n    return 2 * x\n\
+                    async def later(x):\n    return x\n";
+
+/// Scripts by how they should end: the types of their frames, `log` and `intermediate` too.
+const SCRIPTS: &[(ExecutionMode, &str, &[&str])] = &[
+    (Plan, "emit_result({'a': [1, 2.5, None, 'é😀\\u2028', 10**40]})", &["final_result", "script_done"]),
+    (Plan, "emit_result(None)", &["final_result", "script_done"]),
+    (
+        Plan,
+        "print('é'); emit_log('a', level='WARN'); emit_log('\\ud800', 'loud')",
+        &["log", "log", "script_done"],
+    ),
+    (
+        Plan,
+        "emit_intermediate('p', {'x': 1}); emit_intermediate(3, None); emit_result(1)",
+        &["intermediate", "intermediate", "final_result", "script_done"],
+    ),
+    (Plan, "emit_result(double(21) + later(1))", &["log", "final_result", "script_done"]),
+    (Plan, "x = 1", &["script_done"]),
+    (Plan, "1 / 0", &["error", "script_done"]),
+    (Plan, "if x\n", &["error", "script_done"]),
+    (Plan, "import sys; sys.exit(3)", &["error", "script_done"]),
+    (Plan, "emit_result({1, 2})", &["error", "script_done"]),
+    (Plan, "emit_log('x' * 100_000); emit_result('y' * 100_000)", &["log", "final_result", "script_done"]),
+    (Interactive, "x = 20\nprint(x)", &["script_done"]),
+    (Interactive, "emit_intermediate('x', x); x + 1", &["intermediate", "script_done"]),
+    (Interactive, "emit_result(x)", &["final_result", "script_done"]),
+    (Interactive, "raise KeyError('k')", &["error", "script_done"]),
+];
+
+fn validator(side: &str) -> Validator {
+    let document: Value = serde_json::from_str(SCHEMA).unwrap();
+    assert_eq!(document["protocol"], PROTOCOL);
+    jsonschema::validator_for(&document["$defs"][side]).expect("the file holds schemas")
+}
+
+/// A cell, and what must live as long as it.
+async fn cell() -> Option<(Box<dyn Cell>, (Arc<dyn Template>, Arc<dyn Engine>))> {
+    runtime()?;
+    let made: Arc<dyn Engine> = match engine() {
+        "docker" => Docker::new().into_engine().await.unwrap(),
+        "local" => Local::new().cache_dir(cache()).into_engine().await.unwrap(),
+        _ => Native::new().cache_dir(cache()).into_engine().await.unwrap(),
+    };
+    let tools = vec![ToolSource { file_name: "tool.py".into(), source: TOOL.into() }];
+    let blueprint = Blueprint { tools, ..Blueprint::new(config()) };
+    let template = made.prepare(&blueprint, &mut |_| {}).await.unwrap();
+    Some((template.spawn(Need::Now).await.unwrap(), (template, made)))
+}
+
+/// Sends one request; every line that comes back until the script is over. Empty ones only separate others.
+async fn converse(cell: &mut dyn Cell, request: &[u8]) -> Vec<Vec<u8>> {
+    cell.begin().await.unwrap();
+    cell.send(request.to_vec().into());
+    poll_fn(|cx| cell.poll_flush(cx)).await.unwrap();
+    let mut lines = Lines::with_limit(1 << 20);
+    let mut heard: Vec<Vec<u8>> = Vec::new();
+    loop {
+        match poll_fn(|cx| cell.poll_output(cx)).await {
+            Output::Burst(burst) => lines.push(&burst.channel),
+            Output::Closed => {
+                let heard: Vec<_> = heard.iter().map(|line| String::from_utf8_lossy(line)).collect();
+                panic!("the cell ended: {:?} {heard:#?}", cell.autopsy().await)
+            }
+        }
+        while let Some(line) = lines.next_line().unwrap() {
+            if !line.is_empty() {
+                heard.push(line.to_vec());
+            }
+        }
+        let last = heard.last().and_then(|line| Envelope::parse(line));
+        if last.is_some_and(|last| matches!(last.frame, GuestFrame::ScriptDone)) {
+            return heard;
+        }
+    }
+}
+
+fn execute(script: &str, mode: ExecutionMode, timeout: f64, required_secrets: &[String]) -> Vec<u8> {
+    HostFrame::Execute(Execute {
+        execution_id: &ExecutionId::new("e"),
+        seal: SEAL,
+        script,
+        mode,
+        timeout,
+        max_output_bytes: 1 << 20,
+        required_secrets,
+        secrets: &BTreeMap::from([("TOKEN".to_owned(), Secret::new("t0ken"))]),
+    })
+    .to_line()
+}
+
+fn name(frame: &GuestFrame<'_>) -> &'static str {
+    match frame {
+        GuestFrame::Ready { .. } => "ready",
+        GuestFrame::Log { .. } => "log",
+        GuestFrame::Intermediate { .. } => "intermediate",
+        GuestFrame::FinalResult { .. } => "final_result",
+        GuestFrame::Error { .. } => "error",
+        GuestFrame::ScriptDone => "script_done",
+        other => panic!("a frame that this test does not know: {other:?}"),
+    }
+}
+
+/// Holds lines to schema and types; the frames' names, which both must agree on.
+fn names(schema: &Validator, lines: &[Vec<u8>]) -> Vec<&'static str> {
+    let check = |line: &Vec<u8>| {
+        let shown = String::from_utf8_lossy(line);
+        let value: Value = serde_json::from_slice(line).expect("the harness writes JSON");
+        let faults: Vec<_> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{shown}: {faults:?}");
+        let envelope = Envelope::parse(line).unwrap_or_else(|| panic!("not a frame: {shown}"));
+        assert!(envelope.is_sealed_with(SEAL), "{shown}");
+        assert!(envelope.printed.stdout.is_some() && envelope.printed.stderr.is_some(), "{shown}");
+        assert_eq!(value["type"], name(&envelope.frame));
+        name(&envelope.frame)
+    };
+    lines.iter().map(check).collect()
+}
+
+#[tokio::test]
+async fn what_the_harness_sends_fits_the_types_and_the_schema() {
+    let Some((mut cell, _held)) = cell().await else { return };
+    let (host, guest) = (validator("host_to_guest"), validator("guest_to_host"));
+    let mut seen = BTreeSet::new();
+    for (mode, script, expected) in SCRIPTS {
+        let request = execute(script, *mode, 60.0, &[]);
+        assert!(host.is_valid(&serde_json::from_slice(&request).unwrap()), "{script}");
+        let lines = tokio::time::timeout(HANG, converse(&mut *cell, &request)).await.expect(script);
+        let names = names(&guest, &lines);
+        assert_eq!(names, *expected, "{script}");
+        seen.extend(names);
+    }
+    assert_eq!(seen, BTreeSet::from(["error", "final_result", "intermediate", "log", "script_done"]));
+}
+
+#[tokio::test]
+async fn what_the_harness_says_of_its_own_fits_too() {
+    let Some((mut cell, _held)) = cell().await else { return };
+    let guest = validator("guest_to_host");
+    let request = execute("emit_result(1)", Plan, 60.0, &["TOKEN".to_owned(), "ABSENT".to_owned()]);
+    let lines = tokio::time::timeout(HANG, converse(&mut *cell, &request)).await.unwrap();
+    assert_eq!(names(&guest, &lines), ["error", "script_done"]);
+    let request = execute("while True: pass", Plan, 0.2, &[]);
+    let lines = tokio::time::timeout(HANG, converse(&mut *cell, &request)).await.unwrap();
+    assert_eq!(names(&guest, &lines), ["error", "script_done"]);
+    let frame = Envelope::parse(&lines[0]).unwrap().frame;
+    assert!(matches!(frame, GuestFrame::Error { timed_out: true, .. }), "{frame:?}");
+}
+
+#[test]
+fn the_schema_refuses_what_is_not_in_the_protocol() {
+    let guest = validator("guest_to_host");
+    for (frame, fits) in [
+        (json!({ "type": "ready", "protocol": PROTOCOL }), true),
+        (json!({ "type": "ready" }), false),
+        (json!({ "type": "coup" }), false),
+        (
+            json!({ "type": "log", "level": "info", "message": "m", "seal": "s", "stdout": 0, "stderr": 0 }),
+            true,
+        ),
+        (json!({ "type": "log", "level": "info", "message": 5 }), false),
+        (json!({ "type": "script_done", "party": 1 }), false),
+        (json!({ "type": "script_done", "data": 1 }), false),
+        (json!({ "type": "final_result" }), false),
+    ] {
+        assert_eq!(guest.is_valid(&frame), fits, "{frame}");
+    }
+}
