@@ -50,7 +50,7 @@ pub use belljar_core::{
 pub use belljar_engine::builder::{LayerStore, Progress};
 pub use belljar_engine::docker::{DockerEngine, DockerError, DockerOptions, Pruned};
 pub use belljar_engine::native::{EgressError, Resolve, ResolveError, Resolving, Roots};
-pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolError, PoolKey, TemplateStats};
+pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolKey, TemplateStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, EngineError, Fault, Protection, State, TemplateReport, ToolSource,
 };

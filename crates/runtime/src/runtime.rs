@@ -22,8 +22,8 @@ const CACHE_ENV: &str = "BELLJAR_CACHE";
 
 /// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all clones are one runtime.
 ///
-/// When the last clone is dropped, templates that no sandbox and no session holds end in the background. [`Self::shutdown`]
-/// ends everything and waits for it.
+/// When the last clone is dropped, templates that no sandbox and no session holds end with it, which takes some
+/// milliseconds each. [`Self::shutdown`] ends everything and waits for it.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
@@ -260,7 +260,9 @@ impl Runtime {
         self.pool.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system. A runtime that is
+    /// shut down still has its engine, and with it an empty control group that goes when the last clone and the last
+    /// sandbox are dropped.
     ///
     /// From then on every clone of this runtime, its sandboxes and its sessions answer with [`RuntimeError::ShutDown`]. It may be
     /// called again, and by several at once: each call waits for the end.

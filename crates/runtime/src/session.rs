@@ -62,6 +62,7 @@ impl Session {
         request.mode.get_or_insert(ExecutionMode::Interactive);
         let _in_progress = self.lease.as_ref().map(Lease::begin).transpose()?;
         let mut lease = self.lease.take().ok_or(RuntimeError::SessionOver { cell: self.id })?;
+        let hold = lease.hold().clone();
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.
         let (leftovers, used_before) = match std::mem::take(&mut self.is_fresh) {
@@ -71,7 +72,11 @@ impl Session {
         let cancelled = &mut Cancelled::never();
         let run =
             Run { request: &request, used_before, leftovers, sink: &mut *sink, cancelled, keeps_cell: true };
-        let concluded = self.executor.conclude(cell, run).await?;
+        let concluded = tokio::select! {
+            biased;
+            closed = hold.closed() => return Err(closed.into()),
+            concluded = self.executor.conclude(cell, run) => concluded?,
+        };
         // A cell that cannot be used again goes before anything more is said.
         let kept = concluded.script_is_over.then_some(lease);
         let result = concluded.say(sink).await;

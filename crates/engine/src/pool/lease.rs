@@ -10,7 +10,9 @@ use super::hold::TemplateHold;
 use super::template_pool::TemplatePool;
 use crate::engine::Cell;
 
-/// A cell for the time being. Dropping the lease lets the next caller have its place, and destroys the cell, unless it can be used again and
+/// A cell for the time being.
+///
+/// Dropping the lease lets the next caller have its place. It destroys the cell, unless the cell can be used again and
 /// whoever held it vouches for a clean end.
 ///
 /// A lease is part of the hold it was checked out with: the template lives as long as the lease does, unless that hold
@@ -83,5 +85,36 @@ impl Drop for Given {
             drop(cell);
             self.pool.spent(self.id);
         }
+    }
+}
+
+impl TemplatePool {
+    /// A leased cell is done with and fit for nobody else.
+    fn spent(&self, cell: CellId) {
+        self.change(|slots| slots.spent(cell));
+        self.changed.notify_waiters();
+    }
+
+    /// Resets a cell that may be used again, off its last user's path. Puts it back if that leaves no doubt.
+    fn take_back(&self, mut cell: Box<dyn Cell>) {
+        let Some(me) = self.me.upgrade() else { return };
+        self.spawn(async move {
+            let id = cell.id();
+            let as_good_as_new = tokio::select! {
+                as_good_as_new = cell.reset() => as_good_as_new,
+                () = me.ended.cancelled() => false,
+            };
+            if as_good_as_new {
+                {
+                    let mut state = me.lock();
+                    let actions = state.slots.returned(id);
+                    me.obey(&mut state, actions, Some(cell));
+                }
+                me.changed.notify_waiters();
+            } else {
+                drop(cell);
+                me.spent(id);
+            }
+        });
     }
 }

@@ -43,6 +43,7 @@ pub use hold::TemplateHold;
 pub use key::PoolKey;
 pub use lease::{InProgress, Lease};
 pub use options::PoolOptions;
+pub use preparation::OpenError;
 pub use registry::LiveTemplate;
 pub use sandbox_pool::{PoolError, SandboxPool};
 pub use template_pool::TemplateStats;

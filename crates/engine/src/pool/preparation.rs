@@ -10,12 +10,33 @@ use tokio::sync::{mpsc, watch};
 use super::hold::TemplateHold;
 use super::key::PoolKey;
 use super::registry::{Entry, Registry, State};
-use super::sandbox_pool::PoolError;
 use super::shutdown::{end, end_all};
 use super::template_pool::{Ending, TemplatePool};
-use crate::EngineError;
 use crate::builder::Progress;
 use crate::engine::{Blueprint, Template};
+use crate::{EngineError, Fault};
+
+/// Why a sandbox could not be opened.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It could not be made ready. All who waited for the same one share the error.
+    #[error(transparent)]
+    Prepare(Arc<EngineError>),
+    /// Everything has been shut down.
+    #[error("the runtime is shut down and opens no more sandboxes. Build another runtime")]
+    ShutDown,
+}
+
+impl OpenError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Prepare(source) => source.fault(),
+            Self::ShutDown => Fault::Caller,
+        }
+    }
+}
 
 /// A template being prepared.
 pub(super) struct Preparation {
@@ -64,7 +85,7 @@ impl Waiter {
     pub(super) async fn outcome(
         mut self,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Option<Result<TemplateHold, PoolError>> {
+    ) -> Option<Result<TemplateHold, OpenError>> {
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -73,9 +94,10 @@ impl Waiter {
             }
         };
         Some(match outcome {
-            Outcome::Ready(hold) => hold.share().map_err(PoolError::from),
-            Outcome::Failed(error) => Err(PoolError::Prepare(error)),
-            Outcome::ShutDown => Err(PoolError::ShutDown),
+            // Nobody closes the preparation's own hold, so nothing else can have ended it.
+            Outcome::Ready(hold) => hold.share().map_err(|_| OpenError::ShutDown),
+            Outcome::Failed(error) => Err(OpenError::Prepare(error)),
+            Outcome::ShutDown => Err(OpenError::ShutDown),
             Outcome::Panicked => panic!("the engine panicked while it prepared sandbox `{}`", self.name),
         })
     }

@@ -27,9 +27,8 @@ use tokio_util::task::TaskTracker;
 use super::hold::TemplateHold;
 use super::key::PoolKey;
 use super::options::PoolOptions;
-use super::preparation::{Preparation, Waiter};
+use super::preparation::{OpenError, Preparation, Waiter};
 use super::retention::Retention;
-use super::sandbox_pool::PoolError;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
 use crate::builder::Progress;
@@ -101,7 +100,7 @@ impl Registry {
         &self,
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<TemplateHold, PoolError> {
+    ) -> Result<TemplateHold, OpenError> {
         let key = PoolKey::of(self.engine.name(), &blueprint);
         loop {
             let waiter = match self.find_or_begin(&key, &blueprint)? {
@@ -115,10 +114,10 @@ impl Registry {
         }
     }
 
-    fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, PoolError> {
+    fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, OpenError> {
         let mut state = self.lock();
         if state.is_shut_down {
-            return Err(PoolError::ShutDown);
+            return Err(OpenError::ShutDown);
         }
         self.look_after_the_warm(&mut state);
         let found = match state.entries.get(key) {

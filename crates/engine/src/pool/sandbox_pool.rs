@@ -10,11 +10,12 @@ use super::checkout::CheckoutError;
 use super::hold::TemplateHold;
 use super::lease::Lease;
 use super::options::PoolOptions;
+use super::preparation::OpenError;
 use super::registry::{LiveTemplate, Registry};
 use super::template_pool::TemplateStats;
+use crate::Fault;
 use crate::builder::Progress;
 use crate::engine::{Blueprint, Engine};
-use crate::{EngineError, Fault};
 
 /// A pool's failure.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -36,15 +37,12 @@ pub enum PoolError {
         /// Why.
         source: Box<PoolError>,
     },
-    /// A sandbox could not be made ready. All who waited for the same one get the same error.
+    /// A sandbox could not be made ready.
     #[error(transparent)]
-    Prepare(Arc<EngineError>),
+    Open(#[from] OpenError),
     /// No cell.
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
-    /// Everything has been shut down.
-    #[error("the runtime is shut down and opens no more sandboxes: build another runtime")]
-    ShutDown,
 }
 
 fn listing(names: &[String]) -> String {
@@ -58,9 +56,9 @@ impl PoolError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Unknown { .. } | Self::ShutDown => Fault::Caller,
+            Self::Unknown { .. } => Fault::Caller,
             Self::Startup { source, .. } => source.fault(),
-            Self::Prepare(source) => source.fault(),
+            Self::Open(source) => source.fault(),
             Self::Checkout(source) => source.fault(),
         }
     }
@@ -125,7 +123,7 @@ impl SandboxPool {
         &self,
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<TemplateHold, PoolError> {
+    ) -> Result<TemplateHold, OpenError> {
         self.registry.open(blueprint, progress).await
     }
 
@@ -166,7 +164,7 @@ impl SandboxPool {
 
     fn called(&self, name: &str) -> Result<TemplateHold, PoolError> {
         if self.registry.lock().is_shut_down {
-            return Err(PoolError::ShutDown);
+            return Err(CheckoutError::ShutDown { name: name.to_owned() }.into());
         }
         let started = self.started();
         started.get(name).cloned().ok_or_else(|| PoolError::Unknown {
@@ -186,7 +184,7 @@ async fn start(registry: &Registry, blueprint: Blueprint) -> Result<TemplateHold
     let failed = |source: PoolError| PoolError::Startup { name, source: Box::new(source) };
     let hold = match registry.open(blueprint, &mut |_| {}).await {
         Ok(hold) => hold,
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(error.into())),
     };
     if let Err(error) = hold.wait_until_stocked().await {
         hold.close().await;

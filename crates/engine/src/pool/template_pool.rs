@@ -1,7 +1,7 @@
 //! The cells of one template: how many there are, who gets them, and how they all end.
 //!
 //! `slots` decides and this file obeys. Its neighbours do the parts: `checkout` waits for cells, `making` makes them
-//! and replaces a dead zygote, `idle_watch` notices idle cells that die.
+//! and replaces a dead zygote, `idle_watch` notices idle cells that die, `lease` takes them back.
 //!
 //! ```text
 //!  open ──► giving out ── stop ──► draining: runs in progress go on ── close ──► ended: every cell is killed
@@ -203,6 +203,7 @@ impl TemplatePool {
     pub(super) fn close(&self, why: Ending) {
         let _one_at_a_time = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop(why);
+        tracing::debug!(sandbox = %self.name, key = ?self.key, ?why, "a template ends");
         self.ended.cancel();
         let templates: Vec<_> = {
             let mut state = self.lock();
@@ -221,35 +222,6 @@ impl TemplatePool {
     /// Why it gives out no more cells, if so.
     pub(super) fn refusal(&self) -> Option<CheckoutError> {
         self.why_no_more.get().map(|why| why.error(&self.name))
-    }
-
-    /// A leased cell is done with and fit for nobody else.
-    pub(super) fn spent(&self, cell: CellId) {
-        self.change(|slots| slots.spent(cell));
-        self.changed.notify_waiters();
-    }
-
-    /// Resets a cell that may be used again, off its last user's path. Puts it back if that leaves no doubt.
-    pub(super) fn take_back(&self, mut cell: Box<dyn Cell>) {
-        let Some(me) = self.me.upgrade() else { return };
-        self.spawn(async move {
-            let id = cell.id();
-            let as_good_as_new = tokio::select! {
-                as_good_as_new = cell.reset() => as_good_as_new,
-                () = me.ended.cancelled() => false,
-            };
-            if as_good_as_new {
-                {
-                    let mut state = me.lock();
-                    let actions = state.slots.returned(id);
-                    me.obey(&mut state, actions, Some(cell));
-                }
-                me.changed.notify_waiters();
-            } else {
-                drop(cell);
-                me.spent(id);
-            }
-        });
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belljar_engine::builder::Progress;
 use belljar_engine::native::NativeEngine;
-use belljar_engine::pool::{PoolError, PoolOptions, SandboxPool, TemplateHold};
+use belljar_engine::pool::{CheckoutError, OpenError, PoolError, PoolOptions, SandboxPool, TemplateHold};
 use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, Template};
 use belljar_runtime::SandboxConfig;
 use tokio::sync::Semaphore;
@@ -90,7 +90,7 @@ fn impossible() -> Blueprint {
     blueprint
 }
 
-type Opening = JoinHandle<Result<TemplateHold, PoolError>>;
+type Opening = JoinHandle<Result<TemplateHold, OpenError>>;
 
 /// So many callers at once, each of whom has asked when this comes back.
 async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) -> Vec<Opening> {
@@ -109,7 +109,7 @@ async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) 
     openings
 }
 
-async fn opened(opening: Opening) -> Result<TemplateHold, PoolError> {
+async fn opened(opening: Opening) -> Result<TemplateHold, OpenError> {
     tokio::time::timeout(HANG, opening).await.expect("an open hangs").unwrap()
 }
 
@@ -154,7 +154,7 @@ async fn concurrent_opens_share_the_error_and_the_next_one_tries_again() {
     engine.gate.add_permits(1);
     for opening in openings {
         let error = opened(opening).await.unwrap_err();
-        assert!(matches!(&error, PoolError::Prepare(_)) && error.to_string().contains("3.99"), "{error}");
+        assert!(matches!(&error, OpenError::Prepare(_)) && error.to_string().contains("3.99"), "{error}");
     }
     assert_eq!((engine.begun(), pool.templates().len()), (1, 0));
     assert!(pool.open(impossible(), &mut |_| {}).await.is_err());
@@ -212,9 +212,9 @@ async fn shutdown_stops_what_is_being_prepared_and_tells_those_who_wait() {
     tokio::time::timeout(HANG, pool.shutdown()).await.expect("shutdown hangs");
     assert_eq!(engine.dropped.load(Ordering::SeqCst), 1);
     for opening in openings {
-        assert!(matches!(opened(opening).await, Err(PoolError::ShutDown)));
+        assert!(matches!(opened(opening).await, Err(OpenError::ShutDown)));
     }
-    assert!(matches!(pool.open(blueprint("b"), &mut |_| {}).await, Err(PoolError::ShutDown)));
+    assert!(matches!(pool.open(blueprint("b"), &mut |_| {}).await, Err(OpenError::ShutDown)));
     assert_eq!((engine.begun(), processes()), (1, 0));
 }
 
@@ -298,5 +298,6 @@ async fn a_name_is_a_label_for_what_was_started_under_it_last() {
     pool.shutdown().await;
     assert_eq!(processes(), 0);
     assert!(second.begin().is_err());
-    assert!(matches!(pool.checkout("a").await, Err(PoolError::ShutDown)));
+    let told = pool.checkout("a").await.err().unwrap();
+    assert!(matches!(told, PoolError::Checkout(CheckoutError::ShutDown { .. })), "{told}");
 }
