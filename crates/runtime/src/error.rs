@@ -10,7 +10,8 @@ use belljar_engine::{EngineError, Fault};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The engine could not make what was asked for. All who waited for the same sandbox share the error.
+    /// The engine could not make what was asked for. All who waited for the same sandbox share the
+    /// error.
     #[error(transparent)]
     Engine(Arc<EngineError>),
     /// No cell could be had.

@@ -20,10 +20,11 @@ use crate::{RuntimeError, Sandbox, mask};
 /// Where layers and what is known about interpreters are kept, unless the builder says otherwise.
 const CACHE_ENV: &str = "BELLJAR_CACHE";
 
-/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all clones are one runtime.
+/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all
+/// clones are one runtime.
 ///
-/// When the last clone is dropped, templates that no sandbox and no session holds end with it, which takes some
-/// milliseconds each. [`Self::shutdown`] ends everything and waits for it.
+/// When the last clone is dropped, templates that no sandbox and no session holds end with it,
+/// which takes some milliseconds each. [`Self::shutdown`] ends everything and waits for it.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
@@ -116,25 +117,27 @@ impl RuntimeBuilder {
 
     /// How many templates there may be at once, held, kept warm or being prepared. 32 by default.
     ///
-    /// When another config is opened, templates that nobody holds make room for it, the least recently used first. A template that
-    /// somebody holds is never taken away and opening is never refused, so there can be more as long as all of them are held. The
-    /// surplus goes as soon as nobody holds it.
+    /// When another config is opened, templates that nobody holds make room for it, the least
+    /// recently used first. A template that somebody holds is never taken away and opening is never
+    /// refused, so there can be more as long as all of them are held. The surplus goes as soon as
+    /// nobody holds it.
     #[must_use]
     pub fn max_templates(mut self, templates: usize) -> Self {
         self.pool.max_templates = templates;
         self
     }
 
-    /// How long a template that nobody holds is kept warm. 5 minutes by default. With zero it ends with its last sandbox or
-    /// session.
+    /// How long a template that nobody holds is kept warm. 5 minutes by default. With zero it ends
+    /// with its last sandbox or session.
     #[must_use]
     pub fn keep_warm(mut self, time: Duration) -> Self {
         self.pool.keep_warm = time;
         self
     }
 
-    /// How long a run or a new session waits for a cell when all of them are in use. After that its error is
-    /// [`CheckoutError::TimedOut`](crate::CheckoutError::TimedOut). By default it waits as long as it takes.
+    /// How long a run or a new session waits for a cell when all of them are in use. After that its
+    /// error is [`CheckoutError::TimedOut`](crate::CheckoutError::TimedOut). By default it waits as
+    /// long as it takes.
     #[must_use]
     pub fn checkout_timeout(mut self, within: Duration) -> Self {
         self.checkout_timeout = Some(within);
@@ -208,14 +211,14 @@ impl Runtime {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent calls for one config make
-    /// it ready once.
+    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent
+    /// calls for one config make it ready once.
     pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
         self.prepare(Blueprint { config, tools: Vec::new() }, &mut |_| {}).await
     }
 
-    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future stops the work, unless
-    /// others wait for the same.
+    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future
+    /// gives it up, unless others wait for the same.
     pub async fn prepare(
         &self,
         blueprint: Blueprint,
@@ -260,18 +263,20 @@ impl Runtime {
         self.pool.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system. A runtime that is
-    /// shut down still has its engine, and with it an empty control group that goes when the last clone and the last
-    /// sandbox are dropped.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the
+    /// system. A runtime that is shut down still has its engine, and with it an empty control group
+    /// that goes when the last clone and the last sandbox are dropped.
     ///
-    /// From then on every clone of this runtime, its sandboxes and its sessions answer with [`RuntimeError::ShutDown`]. It may be
-    /// called again, and by several at once: each call waits for the end.
+    /// From then on every clone of this runtime, its sandboxes and its sessions answer with
+    /// [`RuntimeError::ShutDown`]. It may be called again, and by several at once: each call waits
+    /// for the end.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
     }
 
-    /// The same, but runs and steps in progress may finish within `grace`. They are killed after that. Nothing more
-    /// begins meanwhile: callers who still wait for a cell are refused, and so is the next step of a session.
+    /// The same, but runs and steps in progress may finish within `grace`. They are killed after
+    /// that. Nothing more begins meanwhile: callers who still wait for a cell are refused, and so
+    /// is the next step of a session.
     pub async fn shutdown_within(&self, grace: Duration) {
         self.pool.shutdown_within(grace).await;
     }

@@ -1,7 +1,8 @@
 //! One preparation for all who open the same key at the same time.
 //!
-//! It is a task of its own, so it goes on while anybody waits for it, whoever came first. When the last of them has
-//! given up it is dropped, and with it whatever the engine had begun. All who wait share the outcome, errors too.
+//! It is a task of its own, so it goes on while anybody waits for it, whoever came first. When the
+//! last of them has given up it is dropped, and with it whatever the engine had begun. All who wait
+//! share the outcome, errors too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,7 +48,8 @@ pub(super) struct Preparation {
 
 #[derive(Clone)]
 enum Outcome {
-    /// The preparation's own hold, of which each who waited gets a share. It keeps the template from going before that.
+    /// The preparation's own hold, of which each who waited gets a share. It keeps the template
+    /// from going before that.
     Ready(TemplateHold),
     Failed(Arc<EngineError>),
     ShutDown,
@@ -81,7 +83,8 @@ impl Preparation {
 }
 
 impl Waiter {
-    /// Waits for the outcome and hands progress on meanwhile. `None` when the preparation was dropped unfinished.
+    /// Waits for the outcome and hands progress on meanwhile. `None` when the preparation was
+    /// dropped unfinished.
     pub(super) async fn outcome(
         mut self,
         progress: &mut (dyn FnMut(Progress) + Send),
@@ -104,8 +107,8 @@ impl Waiter {
 }
 
 impl Registry {
-    /// Prepares a template and tells all who wait what came of it. Those that are in the way end first, so that there are
-    /// never more than there may be.
+    /// Prepares a template and tells all who wait what came of it. Those that are in the way end
+    /// first, so that there are never more than there may be.
     pub(super) async fn prepare(
         self: Arc<Self>,
         key: PoolKey,
@@ -181,7 +184,8 @@ impl State {
     }
 }
 
-/// Whatever ends a preparation, panics and the end of its async runtime too, takes it off the books.
+/// Whatever ends a preparation, panics and the end of its async runtime too, takes it off the
+/// books.
 struct Unfinished<'a> {
     registry: &'a Registry,
     key: &'a PoolKey,

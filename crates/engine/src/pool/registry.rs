@@ -1,18 +1,19 @@
 //! All live templates of a pool: one for each key, prepared once, known until its end.
 //!
 //! ```text
-//!           open                        prepared            last hold dropped
-//!  (none) ───────► preparing ──────────────────────► held ◄──────────────────► kept warm
-//!                  │ nobody waits any more            │ closed by its holder      │ time is over, room is needed
-//!                  ▼                                  ▼                           ▼
-//!               (none)                              ending ───────────────────► (none)
+//!          open                     prepared         last hold dropped
+//!  (none) ──────► preparing ──────────────────► held ◄───────────────► kept warm
+//!                 │ nobody waits any more        │ closed              │ time over, room needed
+//!                 ▼                              ▼                     ▼
+//!              (none)                          ending ──────────────► (none)
 //! ```
 //!
 //! * `preparation` makes concurrent opens of one key prepare once.
 //! * `retention` decides which templates stay warm.
 //! * `shutdown` ends them all, those that are ending already too.
 //!
-//! Locks: whoever has the registry's lock takes no template pool's lock, so templates are ended after it is let go of.
+//! Locks: whoever has the registry's lock takes no template pool's lock, so templates are ended
+//! after it is let go of.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -95,7 +96,8 @@ impl Registry {
         })
     }
 
-    /// A hold on the template of a blueprint. One that is live is shared, one that is being prepared is waited for.
+    /// A hold on the template of a blueprint. One that is live is shared, one that is being
+    /// prepared is waited for.
     pub(super) async fn open(
         &self,
         blueprint: Blueprint,
@@ -194,7 +196,8 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that the janitor is there. It is gone when the async runtime ended that it was begun on.
+    /// Sees to it that the janitor is there. It is gone when the async runtime ended that it was
+    /// begun on.
     fn look_after_the_warm(&self, state: &mut State) {
         if state.janitor.as_ref().is_none_or(JoinHandle::is_finished) {
             let (me, released) = (self.me.clone(), Arc::clone(&self.released));
@@ -219,14 +222,16 @@ enum Found {
 }
 
 impl State {
-    /// Whether this template is an entry that nobody holds. Somebody may have opened it again just now.
+    /// Whether this template is an entry that nobody holds. Somebody may have opened it again just
+    /// now.
     fn is_unheld(&self, pool: &Arc<TemplatePool>) -> bool {
         let is_entry =
             matches!(self.entries.get(&pool.key), Some(Entry::Ready(present)) if Arc::ptr_eq(present, pool));
         is_entry && pool.holders.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes templates out of the books, for the caller to end. Until they are gone they are known as ending.
+    /// Takes templates out of the books, for the caller to end. Until they are gone they are known
+    /// as ending.
     #[must_use]
     fn take_out(&mut self, keys: &[PoolKey]) -> Vec<Arc<TemplatePool>> {
         self.ending.retain(|ending| ending.strong_count() > 0);

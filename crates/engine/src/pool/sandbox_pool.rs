@@ -79,11 +79,12 @@ impl SandboxPool {
         Self { registry: Registry::new(engine, options), started: Mutex::default() }
     }
 
-    /// Makes these sandboxes ready and fills their stocks, all at once. They are held until [`Self::shutdown`]. When one
-    /// fails, none are kept.
+    /// Makes these sandboxes ready and fills their stocks, all at once. They are held until
+    /// [`Self::shutdown`]. When one fails, none are kept.
     ///
-    /// A name is a label: the latest sandbox that was started under it is the one that [`Self::checkout`] uses. One that was started
-    /// under it before is held no more, and cells that are checked out of it stay until they are given back.
+    /// A name is a label: the latest sandbox that was started under it is the one that
+    /// [`Self::checkout`] uses. One that was started under it before is held no more, and cells
+    /// that are checked out of it stay until they are given back.
     pub async fn startup(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
         let mut starting = JoinSet::new();
         for (number, blueprint) in blueprints.into_iter().enumerate() {
@@ -117,8 +118,8 @@ impl SandboxPool {
         Ok(())
     }
 
-    /// Makes one sandbox ready without waiting for its stock. One that is live under the same key is shared. Concurrent calls for one key
-    /// prepare once, and all of them hear of its progress.
+    /// Makes one sandbox ready without waiting for its stock. One that is live under the same key
+    /// is shared. Concurrent calls for one key prepare once, and all of them hear of its progress.
     pub async fn open(
         &self,
         blueprint: Blueprint,
@@ -147,15 +148,17 @@ impl SandboxPool {
         self.registry.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the
+    /// system.
     pub async fn shutdown(&self) {
         self.shutdown_within(Duration::ZERO).await;
     }
 
-    /// The same, but what is in progress may finish within `grace` and is killed after that. Nothing more begins meanwhile: callers who
-    /// still wait for a cell are refused.
+    /// The same, but what is in progress may finish within `grace` and is killed after that.
+    /// Nothing more begins meanwhile: callers who still wait for a cell are refused.
     ///
-    /// It may be called again and by several at once. Each call waits for the end, and kills when its own grace is over.
+    /// It may be called again and by several at once. Each call waits for the end, and kills when
+    /// its own grace is over.
     pub async fn shutdown_within(&self, grace: Duration) {
         self.registry.shut_down(grace).await;
         let started = std::mem::take(&mut *self.started());

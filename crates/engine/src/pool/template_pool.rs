@@ -1,10 +1,11 @@
 //! The cells of one template: how many there are, who gets them, and how they all end.
 //!
-//! `slots` decides and this file obeys. Its neighbours do the parts: `checkout` waits for cells, `making` makes them
-//! and replaces a dead zygote, `idle_watch` notices idle cells that die, `lease` takes them back.
+//! `slots` decides and this file obeys. Its neighbours do the parts: `checkout` waits for cells,
+//! `making` makes them and replaces a dead zygote, `idle_watch` notices idle cells that die,
+//! `lease` takes them back.
 //!
 //! ```text
-//!  open ──► giving out ── stop ──► draining: runs in progress go on ── close ──► ended: every cell is killed
+//!  open ──► giving out ── stop ──► draining: runs in progress go on ── close ──► ended
 //! ```
 
 use std::collections::HashMap;
@@ -122,7 +123,8 @@ pub(super) struct State {
 
 /// How long the stock may be short by a little: longer than most runs take.
 const A_MOMENT: Duration = Duration::from_millis(2);
-/// How long a cell that is used again is waited for: longer than most runs and resets take, shorter than making another.
+/// How long a cell that is used again is waited for: longer than most runs and resets take, shorter
+/// than making another.
 const A_RETURN: Duration = Duration::from_millis(30);
 
 impl TemplatePool {
@@ -198,8 +200,8 @@ impl TemplatePool {
         self.changed.notify_waiters();
     }
 
-    /// Ends every cell, leased ones too, and the zygote. May block for some milliseconds. Whoever calls it again while
-    /// it is under way waits for it.
+    /// Ends every cell, leased ones too, and the zygote. May block for some milliseconds. Whoever
+    /// calls it again while it is under way waits for it.
     pub(super) fn close(&self, why: Ending) {
         let _one_at_a_time = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop(why);

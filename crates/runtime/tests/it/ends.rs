@@ -1,4 +1,5 @@
-//! Closing a sandbox and shutting a runtime down: what goes on, what ends, what is left, and what everybody is told.
+//! Closing a sandbox and shutting a runtime down: what goes on, what ends, what is left, and what
+//! everybody is told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Templates by what they are: each prepared once, shared, kept warm for a while, and gone when their time is over.
+//! Templates by what they are: each prepared once, shared, kept warm for a while, and gone when
+//! their time is over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,6 +54,7 @@ impl Engine for Watched {
             self.begun.fetch_add(1, Ordering::SeqCst);
             let mut unfinished = Unfinished(Some(&self.dropped));
             let _passed = self.gate.acquire().await.unwrap();
+            assert_ne!(blueprint.config.name, "hopeless", "an engine with a bug");
             progress(Progress::Line("through the gate".into()));
             let prepared = self.engine.prepare(blueprint, progress).await;
             unfinished.0 = None;
@@ -99,7 +101,8 @@ async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) 
         .map(|_| {
             let (pool, blueprint, begun) = (Arc::clone(pool), blueprint.clone(), Arc::clone(&begun));
             tokio::spawn(async move {
-                // Tests have one thread: what follows up to the first wait is done before anybody sees the count.
+                // Tests have one thread: what follows up to the first wait is done before anybody
+                // sees the count.
                 begun.fetch_add(1, Ordering::SeqCst);
                 pool.open(blueprint, &mut |_| {}).await
             })
@@ -159,6 +162,22 @@ async fn concurrent_opens_share_the_error_and_the_next_one_tries_again() {
     assert_eq!((engine.begun(), pool.templates().len()), (1, 0));
     assert!(pool.open(impossible(), &mut |_| {}).await.is_err());
     assert_eq!(engine.begun(), 2);
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_leaves_nobody_waiting_and_nothing_on_the_books() {
+    let Some((engine, pool)) = watched(PoolOptions::default(), CLOSED) else { return };
+    let openings = openings(&pool, &blueprint("hopeless"), 2).await;
+    engine.gate.add_permits(1);
+    for opening in openings {
+        let told =
+            tokio::time::timeout(HANG, opening).await.expect("an open hangs").unwrap_err().into_panic();
+        let told = told.downcast_ref::<String>().unwrap();
+        assert_eq!(told, "the engine panicked while it prepared sandbox `hopeless`");
+    }
+    assert_eq!((engine.begun(), pool.templates().len()), (1, 0));
+    drop(open(&pool, "a").await.checkout().await.unwrap());
+    tokio::time::timeout(HANG, pool.shutdown()).await.expect("shutdown hangs");
 }
 
 #[tokio::test]
