@@ -166,7 +166,7 @@ async fn concurrent_opens_share_the_error_and_the_next_one_tries_again() {
 
 #[tokio::test]
 async fn an_engine_that_panics_leaves_nobody_waiting_and_nothing_on_the_books() {
-    let Some((engine, pool)) = watched(PoolOptions::default(), CLOSED) else { return };
+    let Some((engine, pool)) = watched(PoolOptions::default(), CLOSED).await else { return };
     let openings = openings(&pool, &blueprint("hopeless"), 2).await;
     engine.gate.add_permits(1);
     for opening in openings {
