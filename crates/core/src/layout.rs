@@ -20,7 +20,7 @@ pub const BELLJAR: &str = "/run/belljar";
 /// What its supervisor needs in a container.
 pub const SUPERVISOR: &str = "/opt/belljar";
 /// Where a container finds the socket of its proxy.
-pub const EGRESS: &str = "/run/belljar-way-out";
+pub const EGRESS: &str = "/run/belljar-egress";
 /// Certificates that programs in a guest trust, where the usual ones are not enough.
 pub const AUTHORITIES: &str = "/run/belljar/authorities.pem";
 /// What stands in for parts of `/proc` that tell of the whole machine.
