@@ -1,5 +1,7 @@
 //! Rules of the house that the compiler does not know.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 /// The manifests of the crates that must stay small and single-threaded.
 const MANIFESTS: [(&str, &str); 2] =
     [("core", include_str!("../../core/Cargo.toml")), ("jail", include_str!("../../jail/Cargo.toml"))];
