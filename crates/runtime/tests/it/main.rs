@@ -17,6 +17,7 @@ mod endings;
 mod freshness;
 mod harness;
 mod hosts;
+mod json_schema;
 mod pool;
 mod pool_deaths;
 mod pythons;
