@@ -10,7 +10,7 @@ use crate::error::CliError;
 
 /// Looks at what this process was started with, and takes as much as it may have.
 pub(crate) fn check() -> Result<(), CliError> {
-    belljar::host::survive_file_size_limit();
+    belljar::engine::host::survive_file_size_limit();
     check_stdout()?;
     check_descriptors()
 }
