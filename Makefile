@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test faults fuzz check fmt lint deny reference bench bench-compare doctor clean
+.PHONY: help build demo test faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -23,7 +23,7 @@ SECONDS_EACH ?= 60
 fuzz: ## libFuzzer on everything that parses a stranger's bytes; SECONDS_EACH=600 for longer
 	@scripts/fuzz $(SECONDS_EACH)
 
-check: fmt lint deny test ## what must pass before a change lands
+check: fmt lint features deny test ## what must pass before a change lands
 
 fmt: ## is it formatted, Rust and Python
 	$(CARGO) fmt --all --check
@@ -33,6 +33,10 @@ lint: ## clippy with warnings denied, ruff, and the width of comments
 	@scripts/comment-width
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@scripts/ruff check --quiet .
+
+features: ## does each engine, and none, compile without the others
+	@for features in "" native docker local; do echo "features: [$$features]"; \
+	$(CARGO) clippy --quiet --package belljar --no-default-features --features "$$features" -- -D warnings || exit 1; done
 
 deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \

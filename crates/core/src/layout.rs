@@ -21,7 +21,7 @@ pub const BELLJAR: &str = "/run/belljar";
 /// The supervisor's files in a container.
 pub const SUPERVISOR: &str = "/opt/belljar";
 /// Where a container finds the socket of its proxy.
-pub const EGRESS: &str = "/run/belljar-way-out";
+pub const EGRESS: &str = "/run/belljar-egress";
 /// Certificates that programs in a guest trust, if the usual ones are not enough.
 pub const AUTHORITIES: &str = "/run/belljar/authorities.pem";
 /// Replacements for the parts of `/proc` that describe the whole machine.

@@ -107,10 +107,18 @@ pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
     let handle = rustix::fs::openat2(rustix::fs::CWD, &path, flags, Mode::empty(), resolve)
         .map_err(|error| missing(error.into()))?;
     let file = std::fs::File::from(handle);
+    #[cfg(feature = "native")]
     let metadata = file.metadata().map_err(&missing)?;
     let identity = FileIdentity::of(&file).map_err(&missing)?;
     let around = Surroundings::of(&file, &path).map_err(missing)?;
-    Ok(Grant { path, metadata, identity, around, _handle: file.into() })
+    Ok(Grant {
+        path,
+        #[cfg(feature = "native")]
+        metadata,
+        identity,
+        around,
+        _handle: file.into(),
+    })
 }
 
 #[derive(Debug)]

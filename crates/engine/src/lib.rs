@@ -16,7 +16,6 @@
 //!
 //! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
 
-#[cfg(any(feature = "native", feature = "docker", feature = "local"))]
 mod blocking;
 #[cfg(any(feature = "native", feature = "local"))]
 pub mod builder;

@@ -5,16 +5,13 @@
 
 use std::path::PathBuf;
 
-use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
+use belljar_core::{Secret, environment};
 
 use crate::blocking::on_a_thread;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore};
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
-
-/// Where packages and what is known about interpreters are kept, unless somebody says otherwise.
-const CACHE_ENV: &str = "BELLJAR_CACHE";
 
 /// Where packages and what is known about interpreters are kept unless an engine is told otherwise:
 /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. Nowhere where there is no user.

@@ -3,22 +3,20 @@
 use std::sync::Arc;
 
 use belljar_core::{CellId, ScriptError};
-use belljar_engine::pool::{CheckoutError, PoolError};
+use belljar_engine::pool::{CheckoutError, OpenError};
 use belljar_engine::{EngineError, Fault};
 
 /// A failure of ours or of the request's; a script's failure is a verdict instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The engine could not make what was asked for. All who waited for the same sandbox share the error.
+    /// The engine could not make what was asked for. All who waited for the same sandbox share the
+    /// error.
     #[error(transparent)]
     Engine(Arc<EngineError>),
     /// No cell could be had.
     #[error(transparent)]
     Checkout(CheckoutError),
-    /// The pool has no such sandbox, or could not start it.
-    #[error(transparent)]
-    Pool(PoolError),
     /// The sandbox was closed, by [`Sandbox::close`](crate::Sandbox::close).
     #[error("sandbox `{name}` is closed: get another with Runtime::sandbox")]
     SandboxClosed {
@@ -74,7 +72,6 @@ impl RuntimeError {
         match self {
             Self::Engine(error) => error.fault(),
             Self::Checkout(error) => error.fault(),
-            Self::Pool(error) => error.fault(),
             Self::SandboxClosed { .. }
             | Self::ShutDown
             | Self::Script(_)
@@ -103,13 +100,11 @@ impl From<CheckoutError> for RuntimeError {
     }
 }
 
-impl From<PoolError> for RuntimeError {
-    fn from(error: PoolError) -> Self {
+impl From<OpenError> for RuntimeError {
+    fn from(error: OpenError) -> Self {
         match error {
-            PoolError::Prepare(error) => Self::Engine(error),
-            PoolError::Checkout(error) => error.into(),
-            PoolError::ShutDown => Self::ShutDown,
-            error => Self::Pool(error),
+            OpenError::Prepare(error) => Self::Engine(error),
+            _ => Self::ShutDown,
         }
     }
 }

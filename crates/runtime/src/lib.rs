@@ -49,7 +49,7 @@ pub use belljar_core::{
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;
-pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolError, PoolKey, TemplateStats};
+pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolKey, TemplateStats};
 pub use belljar_engine::{
     Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, IntoEngine, Progress, Protection,
     State, TemplateReport, ToolSource,

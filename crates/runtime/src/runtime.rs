@@ -11,10 +11,11 @@ use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, In
 use crate::executor::ScriptExecutor;
 use crate::{RuntimeError, Sandbox, Secrets, mask};
 
-/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all clones are one runtime.
+/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all
+/// clones are one runtime.
 ///
-/// When the last clone is dropped, templates that no sandbox and no session holds end in the background. [`Self::shutdown`]
-/// ends everything and waits for it.
+/// When the last clone is dropped, templates that no sandbox and no session holds end with it,
+/// which takes some milliseconds each. [`Self::shutdown`] ends everything and waits for it.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
@@ -148,14 +149,14 @@ impl Runtime {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent calls for one config make
-    /// it ready once.
+    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent
+    /// calls for one config make it ready once.
     pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
         self.prepare(Blueprint::new(config), &mut |_| {}).await
     }
 
-    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future stops the work, unless
-    /// others wait for the same.
+    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future
+    /// gives it up, unless others wait for the same.
     pub async fn prepare(
         &self,
         mut blueprint: Blueprint,
@@ -200,16 +201,20 @@ impl Runtime {
         self.pool.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the
+    /// system. A runtime that is shut down still has its engine, and with it an empty control group
+    /// that goes when the last clone and the last sandbox are dropped.
     ///
-    /// From then on every clone of this runtime, its sandboxes and its sessions answer with [`RuntimeError::ShutDown`]. It may be
-    /// called again, and by several at once: each call waits for the end.
+    /// From then on every clone of this runtime, its sandboxes and its sessions answer with
+    /// [`RuntimeError::ShutDown`]. It may be called again, and by several at once: each call waits
+    /// for the end.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
     }
 
-    /// The same, but runs and steps in progress may finish within `grace`. They are killed after that. Nothing more
-    /// begins meanwhile: callers who still wait for a cell are refused, and so is the next step of a session.
+    /// The same, but runs and steps in progress may finish within `grace`. They are killed after
+    /// that. Nothing more begins meanwhile: callers who still wait for a cell are refused, and so
+    /// is the next step of a session.
     pub async fn shutdown_within(&self, grace: Duration) {
         self.pool.shutdown_within(grace).await;
     }

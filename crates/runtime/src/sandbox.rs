@@ -12,12 +12,13 @@ use crate::{EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; all clones are one sandbox.
 ///
-/// Sandboxes of the same config share a template and its warm cells. When nobody holds the template any more, no sandbox and no session, it
-/// is kept warm for a while ([`RuntimeBuilder::keep_warm`](crate::RuntimeBuilder::keep_warm)), so that opening the same config again costs
-/// nothing. [`Self::close`] ends it at once.
+/// Sandboxes of the same config share a template and its warm cells. When nobody holds the template
+/// any more, no sandbox and no session, it is kept warm for a while
+/// ([`RuntimeBuilder::keep_warm`](crate::RuntimeBuilder::keep_warm)), so that opening the same
+/// config again costs nothing. [`Self::close`] ends it at once.
 ///
-/// After [`Self::close`] and after [`Runtime::shutdown`](crate::Runtime::shutdown) nothing more can be run: the answer is
-/// [`RuntimeError::SandboxClosed`] or [`RuntimeError::ShutDown`].
+/// After [`Self::close`] and after [`Runtime::shutdown`](crate::Runtime::shutdown) nothing more can
+/// be run: the answer is [`RuntimeError::SandboxClosed`] or [`RuntimeError::ShutDown`].
 #[derive(Clone)]
 pub struct Sandbox {
     hold: TemplateHold,
@@ -34,8 +35,9 @@ impl Sandbox {
         Self { hold, executor, checkout_timeout }
     }
 
-    /// The same sandbox for a caller who waits no longer than this for a cell when all of them are in use. The error then is
-    /// [`CheckoutError::TimedOut`]. The default is [`RuntimeBuilder::checkout_timeout`](crate::RuntimeBuilder::checkout_timeout).
+    /// The same sandbox for a caller who waits no longer than this for a cell when all of them are
+    /// in use. The error then is [`CheckoutError::TimedOut`]. The default is
+    /// [`RuntimeBuilder::checkout_timeout`](crate::RuntimeBuilder::checkout_timeout).
     #[must_use]
     pub fn with_checkout_timeout(mut self, within: Duration) -> Self {
         self.checkout_timeout = Some(within);
@@ -47,12 +49,14 @@ impl Sandbox {
         self.hold.report()
     }
 
-    /// Makes `count` cells ready ahead of need, this once; the config's `pool_size` is what is kept ready all the time.
+    /// Makes `count` cells ready ahead of need, this once; the config's `pool_size` is what is kept
+    /// ready all the time.
     pub async fn warm(&self, count: usize) -> Result<(), RuntimeError> {
         Ok(self.hold.fill(count).await?)
     }
 
-    /// Waits until nothing runs in any cell of its template, and those that are used again are as good as new.
+    /// Waits until nothing runs in any cell of its template, and those that are used again are as
+    /// good as new.
     pub async fn at_rest(&self) {
         self.hold.at_rest().await;
     }
@@ -67,7 +71,8 @@ impl Sandbox {
         self.run_into(request, &mut |_: Event| {}).await
     }
 
-    /// The same, with a callback for every event as it happens. The last one is always [`EventKind::Ended`](crate::EventKind::Ended).
+    /// The same, with a callback for every event as it happens. The last one is always
+    /// [`EventKind::Ended`](crate::EventKind::Ended).
     pub async fn run_with(
         &self,
         request: impl Into<ExecutionRequest>,
@@ -123,17 +128,18 @@ impl Sandbox {
         })
     }
 
-    /// Takes a cell for several steps that share their variables. A session holds the template itself and can outlive its
-    /// sandbox.
+    /// Takes a cell for several steps that share their variables. A session holds the template
+    /// itself and can outlive its sandbox.
     pub async fn session(&self) -> Result<Session, RuntimeError> {
         let lease = self.checkout(&self.hold.share()?).await?;
         Ok(Session::new(lease, self.executor.clone()))
     }
 
-    /// Closes the sandbox, for all its clones. Its runs in progress are ended and answer with [`RuntimeError::SandboxClosed`].
+    /// Closes the sandbox, for all its clones. Its runs in progress are ended and answer with
+    /// [`RuntimeError::SandboxClosed`].
     ///
-    /// If nobody else holds the template, it ends at once, and this waits until it has. Other sandboxes of the same config
-    /// and sessions, also those that were begun here, go on.
+    /// If nobody else holds the template, it ends at once, and this waits until it has. Other
+    /// sandboxes of the same config and sessions, also those that were begun here, go on.
     pub async fn close(&self) {
         self.hold.close().await;
     }

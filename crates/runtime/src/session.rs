@@ -117,6 +117,7 @@ impl HeldCell {
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
         let (_in_progress, mut place, mut lease, is_fresh) = self.take()?;
+        let hold = lease.hold().clone();
         let cell = lease.cell();
         // What threads and processes of earlier steps said and used since then is not this step's.
         let (leftovers, used_before) = match is_fresh {
@@ -125,7 +126,11 @@ impl HeldCell {
         };
         let run =
             Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::Now };
-        let concluded = self.executor.conclude(cell, run).await?;
+        let concluded = tokio::select! {
+            biased;
+            closed = hold.closed() => return Err(closed.into()),
+            concluded = self.executor.conclude(cell, run) => concluded?,
+        };
         // A cell that cannot be used again goes before anything more is said.
         let kept = concluded.script_is_over.then_some(lease);
         let result = concluded.say(sink).await;

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -158,4 +158,30 @@ fn doctor_says_when_a_cache_will_not_be_used() {
     let outcome = finish(doctor, "");
     assert!(outcome.stdout.contains("can be written by others (mode 777)"), "{outcome:#?}");
     assert!(belljar(&["doctor"], "").stdout.contains("cache"));
+}
+
+#[test]
+fn a_full_disk_is_not_the_callers_fault() {
+    let Some(machine) = Machine::new() else { return };
+    let small = machine.directory("small", 0, 0o755);
+    let run = command(&["run", "--dep", "belljar_sample", "-"]);
+    // In a mount namespace of its own, so that the small disk goes with it.
+    let mut unshared = Command::new("unshare");
+    let script = "mount -t tmpfs -o size=32k small \"$1\" && shift && exec \"$@\"";
+    unshared
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&small)
+        .arg(run.get_program())
+        .args(run.get_args());
+    unshared
+        .env("BELLJAR_CACHE", &small)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", "/nowhere");
+    unshared.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", machine.directory.path().join("wheels"));
+    unshared.env_remove("BELLJAR_PYTHON").env_remove("PYENV_ROOT");
+    unshared.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let outcome = finish(unshared, "emit_result(1)");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), ""), "{outcome:#?}");
+    let said = ["the disk is full", "No space left on device"];
+    assert!(said.iter().any(|words| outcome.stderr.contains(words)), "{outcome:#?}");
 }

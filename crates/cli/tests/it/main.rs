@@ -11,6 +11,7 @@ mod doctor;
 mod exit_codes;
 mod inherited;
 mod limits;
+mod local;
 mod output;
 mod sandbox;
 mod screen;

@@ -262,7 +262,7 @@ mod tests {
         for (guest, meant) in [
             ("/var/run", "say \"/run\""),
             ("/var/run/belljar", "say \"/run/belljar\""),
-            ("/var/run/belljar-way-out/x", "say \"/run/belljar-way-out/x\""),
+            ("/var/run/belljar-egress/x", "say \"/run/belljar-egress/x\""),
             ("/var/lock/x", "say \"/run/lock/x\""),
         ] {
             let text = FileResource::new("/a", guest).validate().unwrap_err().to_string();

@@ -21,6 +21,10 @@ pub struct Layer {
     /// The directory to put on `sys.path`. Only we and root can change it, or what is on the way to it.
     pub path: PathBuf,
     /// That directory, open since it was looked at: what is mounted must be this one.
+    #[cfg_attr(
+        not(feature = "native"),
+        expect(dead_code, reason = "held open; the native engine compares it too")
+    )]
     pub(crate) directory: Arc<TrustedDirectory>,
     /// Its name, from [`LayerSpec::key`].
     pub key: String,

@@ -9,7 +9,7 @@ use super::attach::Attached;
 use super::container::SUPERVISOR_BYTES;
 use super::daemon::Daemon;
 use super::remover::Remover;
-use super::sidecar::WayOut;
+use super::sidecar::CellProxy;
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, ContainerEgress, SupervisedCell};
 
@@ -26,7 +26,7 @@ pub(super) type Living = Arc<Mutex<HashSet<String>>>;
 pub(super) struct DockerContainer {
     id: String,
     daemon: Daemon,
-    way_out: Option<WayOut>,
+    egress: Option<CellProxy>,
     remover: Remover,
     living: Living,
 }
@@ -35,12 +35,12 @@ impl DockerContainer {
     /// Takes charge of a container that exists.
     pub(super) fn new(id: String, daemon: Daemon, remover: Remover, living: Living) -> Self {
         living.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-        Self { id, daemon, way_out: None, remover, living }
+        Self { id, daemon, egress: None, remover, living }
     }
 
     /// Gives it its way to the hosts it may talk to.
-    pub(super) fn open_way_out(&mut self, way_out: WayOut) {
-        self.way_out = Some(way_out);
+    pub(super) fn open_egress(&mut self, egress: CellProxy) {
+        self.egress = Some(egress);
     }
 }
 
@@ -63,7 +63,7 @@ impl Container for DockerContainer {
     }
 
     fn egress(&mut self) -> Option<&mut dyn ContainerEgress> {
-        self.way_out.as_mut().map(|way_out| way_out as &mut dyn ContainerEgress)
+        self.egress.as_mut().map(|egress| egress as &mut dyn ContainerEgress)
     }
 
     fn supervisor_bytes(&self) -> u64 {

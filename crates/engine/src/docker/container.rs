@@ -19,7 +19,6 @@ pub(super) const SUPERVISOR_BYTES: i64 = 12 * MIB;
 /// Over which a share of the processors is counted. The daemon's simpler setting refuses more than the machine has.
 const CPU_PERIOD_MICROS: i64 = 100_000;
 /// Where the proxy's socket shows up in containers that have a way out.
-pub(super) const WAY_OUT: &str = layout::EGRESS;
 /// What every cell of every engine is called.
 const HOST_NAME: &str = "belljar";
 /// Who a guest is.
@@ -112,7 +111,7 @@ pub(super) struct ContainerPlan<'a> {
     pub(super) labels: HashMap<String, String>,
     pub(super) grants: &'a Grants,
     /// The volume with the proxy's socket.
-    pub(super) way_out: Option<&'a str>,
+    pub(super) egress: Option<&'a str>,
     /// Whether it needs a place for an authority to believe.
     pub(super) trusts: bool,
     pub(super) is_podman: bool,
@@ -227,14 +226,14 @@ impl ContainerPlan<'_> {
             }),
             ..Default::default()
         });
-        let way_out = self.way_out.map(|volume| Mount {
+        let egress = self.egress.map(|volume| Mount {
             typ: Some(MountType::VOLUME),
             source: Some(volume.to_owned()),
-            target: Some(WAY_OUT.into()),
+            target: Some(layout::EGRESS.into()),
             read_only: Some(true),
             ..Default::default()
         });
-        resources.chain(way_out).collect()
+        resources.chain(egress).collect()
     }
 
     /// What a daemon's refusal to make or start it means, as far as it is about a file.
@@ -277,7 +276,7 @@ mod tests {
             env: &[],
             labels: HashMap::new(),
             grants: &grants,
-            way_out: Some("volume"),
+            egress: Some("volume"),
             trusts: true,
             is_podman: false,
         };

@@ -96,7 +96,7 @@ impl DockerTemplate {
             env: &env,
             labels: self.controller.labels("cell", &config.name),
             grants: &self.grants,
-            way_out: self.sidecar.as_ref().map(Sidecar::volume),
+            egress: self.sidecar.as_ref().map(Sidecar::volume),
             trusts: authority.is_some(),
             is_podman: self.daemon.facts.is_podman(),
         };
@@ -105,7 +105,7 @@ impl DockerTemplate {
             Some(sidecar) => Some(sidecar.expect_cell().await?),
             None => None,
         };
-        let way_out = admitted.as_ref().map(|admitted| egress_settings(&socket_of(&admitted.token)));
+        let egress = admitted.as_ref().map(|admitted| egress_settings(&socket_of(&admitted.token)));
         let settings = serde_json::json!({
             "type": "boot",
             "open_files": config.resource_limits.open_files,
@@ -113,7 +113,7 @@ impl DockerTemplate {
             "most_locks": bounds::MOST_LOCKS,
             "granted": config.resources.iter().map(|resource| &resource.container_path).collect::<Vec<_>>(),
             "authority": authority,
-            "way_out": way_out,
+            "egress": egress,
         });
         let booted = tokio::time::timeout(self.ready_within, async {
             let started = self.daemon.api.start_container(cell.container().name(), None).await;
@@ -132,7 +132,7 @@ impl DockerTemplate {
         }
         self.grants.compare(&ready.surroundings)?;
         if let Some(admitted) = admitted {
-            cell.container().open_way_out(admitted.way_out);
+            cell.container().open_egress(admitted.egress);
         }
         Ok((cell, ready))
     }

@@ -32,14 +32,14 @@ pub const SUPERVISOR: [(&str, &str); 8] = [
     ("egress.py", include_str!("container/egress.py")),
 ];
 
-#[cfg(feature = "docker")]
 /// Makes an image ready to be a container of ours, while it is built.
+#[cfg(feature = "docker")]
 pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
-#[cfg(any(feature = "native", feature = "docker"))]
 /// The variables by which programs are told which certificates to trust.
+#[cfg(any(feature = "native", feature = "docker"))]
 pub(crate) const TRUST_VARIABLES: [&str; 5] =
     ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS"];
 
@@ -66,8 +66,8 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     })
 }
 
-#[cfg(any(feature = "native", feature = "docker"))]
 /// The certificates that this machine trusts, as text.
+#[cfg(any(feature = "native", feature = "docker"))]
 pub(crate) fn host_bundle() -> Option<String> {
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"]
         .iter()

@@ -1,7 +1,7 @@
 //! The files of a sandbox and of its cells, in the directory for temporary files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
@@ -15,18 +15,8 @@ use crate::Blueprint;
 use crate::builder::Layer;
 use crate::guest::{self, PYTHON, Spawn};
 
-/// Starts the harness, whose command line follows. The channel comes as stdin and moves to its own descriptor,
-/// which programs of the script do not inherit. The script's stdin is empty.
-const START: &str = "\
-import os, sys
-sys.argv = sys.argv[1:]
-path, _, channel = sys.argv
-os.dup2(0, int(channel), inheritable=False)
-nothing = os.open(os.devnull, os.O_RDONLY)
-os.dup2(nothing, 0)
-os.close(nothing)
-exec(compile(open(path, encoding='utf-8').read(), path, 'exec'), {'__name__': '__main__', '__file__': path})
-";
+const PREFIX: &str = "belljar-local-";
+const LOCK: &str = "lock";
 
 /// What all cells of a sandbox share: the harness and the tools. Removed with the last of them.
 pub(super) struct Home {
@@ -35,6 +25,8 @@ pub(super) struct Home {
     env: BTreeMap<String, String>,
     /// Stays open while it is used.
     _layer: Option<Layer>,
+    /// Free when this process is gone, however it went.
+    _lock: File,
 }
 
 /// One cell's own directory. Removed when it is dropped.
@@ -43,12 +35,11 @@ pub(super) struct Place {
 }
 
 impl Home {
-    /// Words of a command line from the harness on: its path, `--channel` and a number.
-    const OF_THE_HARNESS: usize = 3;
-
     pub(super) fn make(blueprint: &Blueprint, layer: Option<Layer>) -> io::Result<Self> {
+        sweep(&std::env::temp_dir());
         let path = new_directory(&std::env::temp_dir())?;
-        let mut home = Self { path, settings: Value::Null, env: BTreeMap::new(), _layer: None };
+        let lock = hold(&path)?;
+        let mut home = Self { path, settings: Value::Null, env: BTreeMap::new(), _layer: None, _lock: lock };
         for file in PYTHON.files {
             let place = home.path.join(file.path);
             fs::create_dir_all(place.parent().unwrap_or(&home.path))?;
@@ -101,10 +92,10 @@ impl Home {
             }
         }
         let home = place.path.display().to_string();
-        let line = PYTHON.command(python, &home, Spawn::Exec);
-        let (options, harness) = line.split_at(line.len() - Self::OF_THE_HARNESS);
-        let mut command = Command::new(&options[0]);
-        command.args(&options[1..]).args(["-c", START]).args(harness).env_clear().envs(env);
+        // The channel comes as stdin. The harness moves it, and the script's own stdin is empty.
+        let line = PYTHON.command(python, &home, Spawn::Exec { channel: 0 });
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).env_clear().envs(env);
         Ok((place, command))
     }
 }
@@ -133,16 +124,56 @@ fn private() -> DirBuilder {
     builder
 }
 
+/// Locks a directory for as long as the file is open.
+fn hold(path: &Path) -> io::Result<File> {
+    let lock = File::create(path.join("lock.new"))?;
+    lock.lock()?;
+    // Nobody sees it before it is locked.
+    fs::rename(path.join("lock.new"), path.join(LOCK))?;
+    Ok(lock)
+}
+
+/// Removes what hosts that were killed have left.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
+    for entry in entries.flatten().filter(ours) {
+        let is_free = File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        if is_free {
+            remove(&entry.path());
+        }
+    }
+}
+
 /// A directory that nobody has had before and nobody else may enter.
 fn new_directory(parent: &Path) -> io::Result<PathBuf> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("belljar-local-{}-{number}", std::process::id()));
+        let path = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         match private().create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_host_left_is_swept_and_what_is_held_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let [left, held] = ["1-0", "2-0"].map(|name| parent.path().join(format!("{PREFIX}{name}")));
+        let other = parent.path().join("another");
+        for path in [&left, &held, &other] {
+            fs::create_dir(path).unwrap();
+        }
+        drop(hold(&left).unwrap());
+        let _lock = hold(&held).unwrap();
+        sweep(parent.path());
+        assert!(!left.exists() && held.exists() && other.exists());
     }
 }

@@ -15,6 +15,7 @@ use belljar_proxy::Egress;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::check;
+use super::egress;
 use super::ids::IdPool;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
@@ -23,7 +24,6 @@ use super::resources::Resources;
 use super::root;
 use super::settings::Settled;
 use super::template::NativeTemplate;
-use super::way_out;
 use super::zygote::Zygote;
 use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
@@ -118,7 +118,7 @@ impl NativeEngine {
         let (interpreter, layer) =
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
-        let egress = way_out::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
+        let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
         }

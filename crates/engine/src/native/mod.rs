@@ -10,6 +10,7 @@
 
 mod cell;
 mod check;
+mod egress;
 mod engine;
 mod error;
 mod ids;
@@ -20,7 +21,6 @@ mod resources;
 mod root;
 mod settings;
 mod template;
-mod way_out;
 mod zygote;
 
 pub use engine::NativeEngine;

@@ -17,10 +17,10 @@ use tokio::io::unix::AsyncFd;
 
 use super::NativeError;
 use super::cell::{CellEnds, NativeCell, Share};
+use super::egress::CellProxy;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::resources::Resources;
-use super::way_out::WayOut;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::cell::Cell;
@@ -103,7 +103,7 @@ impl NativeTemplate {
         let mut cell =
             NativeCell::new(id, ends, newborn, share, template).map_err(EngineError::io("watch a cell"))?;
         if let (Some(egress), Some(listener)) = (egress, listener) {
-            cell.open_way_out(WayOut::open(egress, listener).map_err(NativeError::Egress)?);
+            cell.open_egress(CellProxy::open(egress, listener).map_err(NativeError::Egress)?);
         }
         Ok(cell)
     }

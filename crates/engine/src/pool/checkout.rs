@@ -88,7 +88,8 @@ impl TemplatePool {
         }
     }
 
-    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
+    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when
+    /// one cannot be made.
     pub(super) async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
         let usual = self.lock().stock.unwrap_or(0);
         let _only_meanwhile = RaisedStock(self);

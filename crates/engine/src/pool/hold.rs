@@ -17,8 +17,9 @@ use crate::engine::TemplateReport;
 
 /// A share in a live template, from which cells are checked out.
 ///
-/// Clones and leases are parts of one hold: it ends when the last of them is dropped, or for all of them with [`Self::close`]. A template
-/// that nobody holds any more is kept warm for a while ([`PoolOptions::keep_warm`](super::PoolOptions::keep_warm)).
+/// Clones and leases are parts of one hold: it ends when the last of them is dropped, or for all of
+/// them with [`Self::close`]. A template that nobody holds any more is kept warm for a while
+/// ([`PoolOptions::keep_warm`](super::PoolOptions::keep_warm)).
 #[derive(Clone)]
 pub struct TemplateHold(Arc<Inner>);
 
@@ -33,7 +34,8 @@ struct Inner {
 }
 
 impl TemplateHold {
-    /// Another hold on a template. Only under the registry's lock, or where no registry knows the template.
+    /// Another hold on a template. Only under the registry's lock, or where no registry knows the
+    /// template.
     pub(super) fn new(pool: &Arc<TemplatePool>, registry: Weak<Registry>) -> Self {
         pool.holders.fetch_add(1, Ordering::SeqCst);
         Self::counted(pool, registry)
@@ -48,7 +50,8 @@ impl TemplateHold {
         }))
     }
 
-    /// A hold of its own on the same template: closing one leaves the other. Refused once this one is closed.
+    /// A hold of its own on the same template: closing one leaves the other. Refused once this one
+    /// is closed.
     pub fn share(&self) -> Result<Self, CheckoutError> {
         self.check()?;
         let one_more = |holders: usize| (holders > 0).then_some(holders + 1);
@@ -92,7 +95,8 @@ impl TemplateHold {
         Ok(Lease::new(given, self.clone()))
     }
 
-    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when one cannot be made.
+    /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when
+    /// one cannot be made.
     pub async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
         self.check()?;
         self.unless_closed(self.0.pool.fill(count)).await
@@ -103,12 +107,14 @@ impl TemplateHold {
         self.unless_closed(self.0.pool.wait_until_stocked()).await
     }
 
-    /// Waits until no cell of the template is in use, and those that come back are as good as new again.
+    /// Waits until no cell of the template is in use, and those that come back are as good as new
+    /// again.
     pub async fn at_rest(&self) {
         self.0.pool.at_rest().await;
     }
 
-    /// An error once nothing more may begin: this hold is closed, or the pool is shut down or about to be.
+    /// An error once nothing more may begin: this hold is closed, or the pool is shut down or about
+    /// to be.
     pub fn check(&self) -> Result<(), CheckoutError> {
         match self.0.pool.refusal() {
             Some(refusal) => Err(refusal),
@@ -117,14 +123,15 @@ impl TemplateHold {
         }
     }
 
-    /// Waits until what is in progress has to end, and tells why: this hold was closed, or the pool is shut down.
+    /// Waits until what is in progress has to end, and tells why: this hold was closed, or the pool
+    /// is shut down.
     pub async fn closed(&self) -> CheckoutError {
         self.0.closed.cancelled().await;
         self.0.pool.refusal().unwrap_or_else(|| Ending::Closed.error(self.name()))
     }
 
-    /// Gives the hold up, for its clones and leases too. A template that nobody else holds ends at once, and this waits
-    /// until it has; one that somebody else holds goes on.
+    /// Gives the hold up, for its clones and leases too. A template that nobody else holds ends at
+    /// once, and this waits until it has; one that somebody else holds goes on.
     pub async fn close(&self) {
         self.0.closed.cancel();
         if !self.0.release() {

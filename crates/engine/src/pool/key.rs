@@ -13,17 +13,19 @@ use crate::engine::Blueprint;
 /// name and source, and the secrets that its proxy injects. A cell made under one key is never
 /// handed out under another.
 ///
-/// * The config's `name` is part of it. Names are labels: two configs of one name have two keys, and so do two names of one config, because
-///   errors, containers and images carry the name.
-/// * An engine's own settings are not: all templates of a pool come from the same engine, and its settings do not change.
-/// * What the engine finds while it prepares is not: the interpreter, the dependency layer or image, the files that are granted. It
-///   belongs to the template, which keeps it until it ends. A newer interpreter is found by the next preparation.
+/// * The config's `name` is part of it. Names are labels: two configs of one name have two keys,
+///   and so do two names of one config, because errors, containers and images carry the name.
+/// * An engine's own settings are not: all templates of a pool come from the same engine, and its
+///   settings do not change.
+/// * What the engine finds while it prepares is not: the interpreter, the dependency layer or
+///   image, the files that are granted. It belongs to the template, which keeps it until it ends. A
+///   newer interpreter is found by the next preparation.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolKey(String);
 
 impl PoolKey {
-    /// The key of a blueprint on an engine. The config's own serialised form is hashed, so a field that is added to it is in
-    /// the key by itself.
+    /// The key of a blueprint on an engine. The config's own serialised form is hashed, so a field
+    /// that is added to it is in the key by itself.
     pub fn of(engine: &str, blueprint: &Blueprint) -> Self {
         let config = serde_json::to_string(&blueprint.config).expect("a config is plain data");
         let mut hash = Sha256::new();

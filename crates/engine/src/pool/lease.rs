@@ -10,11 +10,13 @@ use super::hold::TemplateHold;
 use super::template_pool::TemplatePool;
 use crate::cell::Cell;
 
-/// A cell for the time being. Dropping the lease lets the next caller have its place, and destroys the cell, unless it can be used again and
-/// whoever held it vouches for a clean end.
+/// A cell for the time being.
 ///
-/// A lease is part of the hold it was checked out with: the template lives as long as the lease does, unless that hold
-/// is closed.
+/// Dropping the lease lets the next caller have its place. It destroys the cell, unless the cell
+/// can be used again and whoever held it vouches for a clean end.
+///
+/// A lease is part of the hold it was checked out with: the template lives as long as the lease
+/// does, unless that hold is closed.
 pub struct Lease {
     /// Before the hold: the cell goes first.
     given: Given,
@@ -40,7 +42,8 @@ impl Lease {
         self.given.cell.as_deref_mut().expect("only a dropped lease has no cell")
     }
 
-    /// Says that something begins to run in the cell. Refused once the hold is closed or the pool is shut down.
+    /// Says that something begins to run in the cell. Refused once the hold is closed or the pool
+    /// is shut down.
     pub fn begin(&self) -> Result<InProgress, CheckoutError> {
         let in_progress = InProgress(self.given.pool.runs.token());
         self.hold.check()?;
@@ -79,9 +82,42 @@ impl Drop for Given {
         if self.ended_cleanly && cell.uses_left() > 0 {
             self.pool.take_back(cell);
         } else {
-            // The cell first: it goes to the reaper, and by the time another is made in its place it is being killed.
+            // The cell first: it goes to the reaper, and by the time another is made in its place
+            // it is being killed.
             drop(cell);
             self.pool.spent(self.id);
         }
+    }
+}
+
+impl TemplatePool {
+    /// A leased cell is done with and fit for nobody else.
+    fn spent(&self, cell: CellId) {
+        self.change(|slots| slots.spent(cell));
+        self.changed.notify_waiters();
+    }
+
+    /// Resets a cell that may be used again, off its last user's path. Puts it back if that leaves
+    /// no doubt.
+    fn take_back(&self, mut cell: Box<dyn Cell>) {
+        let Some(me) = self.me.upgrade() else { return };
+        self.spawn(async move {
+            let id = cell.id();
+            let as_good_as_new = tokio::select! {
+                as_good_as_new = cell.reset() => as_good_as_new,
+                () = me.ended.cancelled() => false,
+            };
+            if as_good_as_new {
+                {
+                    let mut state = me.lock();
+                    let actions = state.slots.returned(id);
+                    me.obey(&mut state, actions, Some(cell));
+                }
+                me.changed.notify_waiters();
+            } else {
+                drop(cell);
+                me.spent(id);
+            }
+        });
     }
 }

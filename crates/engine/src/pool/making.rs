@@ -27,7 +27,8 @@ impl TemplatePool {
         });
     }
 
-    /// One cell: from the template or, when its zygote is gone, from the one that takes its place. Whoever waits need not know.
+    /// One cell: from the template or, when its zygote is gone, from the one that takes its place.
+    /// Whoever waits need not know.
     async fn make_one(
         &self,
         template: Option<Arc<dyn Template>>,
@@ -94,8 +95,8 @@ impl TemplatePool {
         }
     }
 
-    /// The template in the place of one whose zygote is gone: made now, or by somebody who found out before. `None` when
-    /// the pool is closed.
+    /// The template in the place of one whose zygote is gone: made now, or by somebody who found
+    /// out before. `None` when the pool is closed.
     async fn revive(
         &self,
         dead: &Arc<dyn Template>,

@@ -1,7 +1,8 @@
 //! One preparation for all who open the same key at the same time.
 //!
-//! It is a task of its own, so it goes on while anybody waits for it, whoever came first. When the last of them has
-//! given up it is dropped, and with it whatever the engine had begun. All who wait share the outcome, errors too.
+//! It is a task of its own, so it goes on while anybody waits for it, whoever came first. When the
+//! last of them has given up it is dropped, and with it whatever the engine had begun. All who wait
+//! share the outcome, errors too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,12 +11,33 @@ use tokio::sync::{mpsc, watch};
 use super::hold::TemplateHold;
 use super::key::PoolKey;
 use super::registry::{Entry, Registry, State};
-use super::sandbox_pool::PoolError;
 use super::shutdown::{end, end_all};
 use super::template_pool::{Ending, TemplatePool};
-use crate::EngineError;
 use crate::Progress;
 use crate::engine::{Blueprint, Template};
+use crate::{EngineError, Fault};
+
+/// Why a sandbox could not be opened.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It could not be made ready. All who waited for the same one share the error.
+    #[error(transparent)]
+    Prepare(Arc<EngineError>),
+    /// Everything has been shut down.
+    #[error("the runtime is shut down and opens no more sandboxes. Build another runtime")]
+    ShutDown,
+}
+
+impl OpenError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Prepare(source) => source.fault(),
+            Self::ShutDown => Fault::Caller,
+        }
+    }
+}
 
 /// A template being prepared.
 pub(super) struct Preparation {
@@ -26,7 +48,8 @@ pub(super) struct Preparation {
 
 #[derive(Clone)]
 enum Outcome {
-    /// The preparation's own hold, of which each who waited gets a share. It keeps the template from going before that.
+    /// The preparation's own hold, of which each who waited gets a share. It keeps the template
+    /// from going before that.
     Ready(TemplateHold),
     Failed(Arc<EngineError>),
     ShutDown,
@@ -60,11 +83,12 @@ impl Preparation {
 }
 
 impl Waiter {
-    /// Waits for the outcome and hands progress on meanwhile. `None` when the preparation was dropped unfinished.
+    /// Waits for the outcome and hands progress on meanwhile. `None` when the preparation was
+    /// dropped unfinished.
     pub(super) async fn outcome(
         mut self,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Option<Result<TemplateHold, PoolError>> {
+    ) -> Option<Result<TemplateHold, OpenError>> {
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -73,17 +97,18 @@ impl Waiter {
             }
         };
         Some(match outcome {
-            Outcome::Ready(hold) => hold.share().map_err(PoolError::from),
-            Outcome::Failed(error) => Err(PoolError::Prepare(error)),
-            Outcome::ShutDown => Err(PoolError::ShutDown),
+            // Nobody closes the preparation's own hold, so nothing else can have ended it.
+            Outcome::Ready(hold) => hold.share().map_err(|_| OpenError::ShutDown),
+            Outcome::Failed(error) => Err(OpenError::Prepare(error)),
+            Outcome::ShutDown => Err(OpenError::ShutDown),
             Outcome::Panicked => panic!("the engine panicked while it prepared sandbox `{}`", self.name),
         })
     }
 }
 
 impl Registry {
-    /// Prepares a template and tells all who wait what came of it. Those that are in the way end first, so that there are
-    /// never more than there may be.
+    /// Prepares a template and tells all who wait what came of it. Those that are in the way end
+    /// first, so that there are never more than there may be.
     pub(super) async fn prepare(
         self: Arc<Self>,
         key: PoolKey,
@@ -159,7 +184,8 @@ impl State {
     }
 }
 
-/// Whatever ends a preparation, panics and the end of its async runtime too, takes it off the books.
+/// Whatever ends a preparation, panics and the end of its async runtime too, takes it off the
+/// books.
 struct Unfinished<'a> {
     registry: &'a Registry,
     key: &'a PoolKey,

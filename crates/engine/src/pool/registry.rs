@@ -1,18 +1,19 @@
 //! All live templates of a pool: one for each key, prepared once, known until its end.
 //!
 //! ```text
-//!           open                        prepared            last hold dropped
-//!  (none) ───────► preparing ──────────────────────► held ◄──────────────────► kept warm
-//!                  │ nobody waits any more            │ closed by its holder      │ time is over, room is needed
-//!                  ▼                                  ▼                           ▼
-//!               (none)                              ending ───────────────────► (none)
+//!          open                     prepared         last hold dropped
+//!  (none) ──────► preparing ──────────────────► held ◄───────────────► kept warm
+//!                 │ nobody waits any more        │ closed              │ time over, room needed
+//!                 ▼                              ▼                     ▼
+//!              (none)                          ending ──────────────► (none)
 //! ```
 //!
 //! * `preparation` makes concurrent opens of one key prepare once.
 //! * `retention` decides which templates stay warm.
 //! * `shutdown` ends them all, those that are ending already too.
 //!
-//! Locks: whoever has the registry's lock takes no template pool's lock, so templates are ended after it is let go of.
+//! Locks: whoever has the registry's lock takes no template pool's lock, so templates are ended
+//! after it is let go of.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -27,9 +28,8 @@ use tokio_util::task::TaskTracker;
 use super::hold::TemplateHold;
 use super::key::PoolKey;
 use super::options::PoolOptions;
-use super::preparation::{Preparation, Waiter};
+use super::preparation::{OpenError, Preparation, Waiter};
 use super::retention::Retention;
-use super::sandbox_pool::PoolError;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
 use crate::Progress;
@@ -96,12 +96,13 @@ impl Registry {
         })
     }
 
-    /// A hold on the template of a blueprint. One that is live is shared, one that is being prepared is waited for.
+    /// A hold on the template of a blueprint. One that is live is shared, one that is being
+    /// prepared is waited for.
     pub(super) async fn open(
         &self,
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<TemplateHold, PoolError> {
+    ) -> Result<TemplateHold, OpenError> {
         let key = PoolKey::of(self.engine.name(), &blueprint);
         loop {
             let waiter = match self.find_or_begin(&key, &blueprint)? {
@@ -115,10 +116,10 @@ impl Registry {
         }
     }
 
-    fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, PoolError> {
+    fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, OpenError> {
         let mut state = self.lock();
         if state.is_shut_down {
-            return Err(PoolError::ShutDown);
+            return Err(OpenError::ShutDown);
         }
         self.look_after_the_warm(&mut state);
         let found = match state.entries.get(key) {
@@ -195,7 +196,8 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that the janitor is there. It is gone when the async runtime ended that it was begun on.
+    /// Sees to it that the janitor is there. It is gone when the async runtime ended that it was
+    /// begun on.
     fn look_after_the_warm(&self, state: &mut State) {
         if state.janitor.as_ref().is_none_or(JoinHandle::is_finished) {
             let (me, released) = (self.me.clone(), Arc::clone(&self.released));
@@ -220,14 +222,16 @@ enum Found {
 }
 
 impl State {
-    /// Whether this template is an entry that nobody holds. Somebody may have opened it again just now.
+    /// Whether this template is an entry that nobody holds. Somebody may have opened it again just
+    /// now.
     fn is_unheld(&self, pool: &Arc<TemplatePool>) -> bool {
         let is_entry =
             matches!(self.entries.get(&pool.key), Some(Entry::Ready(present)) if Arc::ptr_eq(present, pool));
         is_entry && pool.holders.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes templates out of the books, for the caller to end. Until they are gone they are known as ending.
+    /// Takes templates out of the books, for the caller to end. Until they are gone they are known
+    /// as ending.
     #[must_use]
     fn take_out(&mut self, keys: &[PoolKey]) -> Vec<Arc<TemplatePool>> {
         self.ending.retain(|ending| ending.strong_count() > 0);

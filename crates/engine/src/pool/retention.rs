@@ -1,7 +1,8 @@
 //! Which templates stay warm and which have to go. Pure: no lock, no clock, no `await`.
 //!
-//! A template is held or it is not. One that is held stays. One that nobody holds stays for a while, and makes room for
-//! others before that, the least recently used first. A template being prepared is held by those who wait for it.
+//! A template is held or it is not. One that is held stays. One that nobody holds stays for a
+//! while, and makes room for others before that, the least recently used first. A template being
+//! prepared is held by those who wait for it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +23,8 @@ pub(super) struct Retention {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Held,
-    /// Since when nobody holds it, and how many were let go of before it. Two can be let go of at one instant.
+    /// Since when nobody holds it, and how many were let go of before it. Two can be let go of at
+    /// one instant.
     Warm {
         since: Instant,
         order: u64,
@@ -177,7 +179,8 @@ mod tests {
     }
 
     proptest! {
-        /// However templates come and go: there are more than the maximum only while all are held, and none that is held goes.
+        /// However templates come and go: there are more than the maximum only while all are held,
+        /// and none that is held goes.
         #[test]
         fn the_maximum_holds_unless_all_are_held(
             most in 0usize..5,

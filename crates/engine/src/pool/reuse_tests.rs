@@ -1,4 +1,5 @@
-//! Cells that may be used again. No engine here makes such cells yet, so these are made up; everything around them is real.
+//! Cells that may be used again. No engine here makes such cells yet, so these are made up;
+//! everything around them is real.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,11 +10,11 @@ use super::checkout::CheckoutError;
 use super::hold::TemplateHold;
 use super::lease::Lease;
 use super::options::PoolOptions;
+use super::preparation::OpenError;
 use super::registry::{LiveTemplate, Registry};
 use super::template_pool::TemplateStats;
-use crate::Progress;
 use crate::engine::{Blueprint, Engine};
-use crate::{EngineError, Fault};
+use crate::{Fault, Progress};
 
 /// A pool's failure.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -36,15 +36,12 @@ pub enum PoolError {
         /// Why.
         source: Box<PoolError>,
     },
-    /// A sandbox could not be made ready. All who waited for the same one get the same error.
+    /// A sandbox could not be made ready.
     #[error(transparent)]
-    Prepare(Arc<EngineError>),
+    Open(#[from] OpenError),
     /// No cell.
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
-    /// Everything has been shut down.
-    #[error("the runtime is shut down and opens no more sandboxes: build another runtime")]
-    ShutDown,
 }
 
 fn listing(names: &[String]) -> String {
@@ -58,9 +55,9 @@ impl PoolError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Unknown { .. } | Self::ShutDown => Fault::Caller,
+            Self::Unknown { .. } => Fault::Caller,
             Self::Startup { source, .. } => source.fault(),
-            Self::Prepare(source) => source.fault(),
+            Self::Open(source) => source.fault(),
             Self::Checkout(source) => source.fault(),
         }
     }
@@ -81,11 +78,12 @@ impl SandboxPool {
         Self { registry: Registry::new(engine, options), started: Mutex::default() }
     }
 
-    /// Makes these sandboxes ready and fills their stocks, all at once. They are held until [`Self::shutdown`]. When one
-    /// fails, none are kept.
+    /// Makes these sandboxes ready and fills their stocks, all at once. They are held until
+    /// [`Self::shutdown`]. When one fails, none are kept.
     ///
-    /// A name is a label: the latest sandbox that was started under it is the one that [`Self::checkout`] uses. One that was started
-    /// under it before is held no more, and cells that are checked out of it stay until they are given back.
+    /// A name is a label: the latest sandbox that was started under it is the one that
+    /// [`Self::checkout`] uses. One that was started under it before is held no more, and cells
+    /// that are checked out of it stay until they are given back.
     pub async fn startup(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
         let mut starting = JoinSet::new();
         for (number, blueprint) in blueprints.into_iter().enumerate() {
@@ -119,13 +117,13 @@ impl SandboxPool {
         Ok(())
     }
 
-    /// Makes one sandbox ready without waiting for its stock. One that is live under the same key is shared. Concurrent calls for one key
-    /// prepare once, and all of them hear of its progress.
+    /// Makes one sandbox ready without waiting for its stock. One that is live under the same key
+    /// is shared. Concurrent calls for one key prepare once, and all of them hear of its progress.
     pub async fn open(
         &self,
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<TemplateHold, PoolError> {
+    ) -> Result<TemplateHold, OpenError> {
         self.registry.open(blueprint, progress).await
     }
 
@@ -149,15 +147,17 @@ impl SandboxPool {
         self.registry.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the system.
+    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the
+    /// system.
     pub async fn shutdown(&self) {
         self.shutdown_within(Duration::ZERO).await;
     }
 
-    /// The same, but what is in progress may finish within `grace` and is killed after that. Nothing more begins meanwhile: callers who
-    /// still wait for a cell are refused.
+    /// The same, but what is in progress may finish within `grace` and is killed after that.
+    /// Nothing more begins meanwhile: callers who still wait for a cell are refused.
     ///
-    /// It may be called again and by several at once. Each call waits for the end, and kills when its own grace is over.
+    /// It may be called again and by several at once. Each call waits for the end, and kills when
+    /// its own grace is over.
     pub async fn shutdown_within(&self, grace: Duration) {
         self.registry.shut_down(grace).await;
         let started = std::mem::take(&mut *self.started());
@@ -166,7 +166,7 @@ impl SandboxPool {
 
     fn called(&self, name: &str) -> Result<TemplateHold, PoolError> {
         if self.registry.lock().is_shut_down {
-            return Err(PoolError::ShutDown);
+            return Err(CheckoutError::ShutDown { name: name.to_owned() }.into());
         }
         let started = self.started();
         started.get(name).cloned().ok_or_else(|| PoolError::Unknown {
@@ -186,7 +186,7 @@ async fn start(registry: &Registry, blueprint: Blueprint) -> Result<TemplateHold
     let failed = |source: PoolError| PoolError::Startup { name, source: Box::new(source) };
     let hold = match registry.open(blueprint, &mut |_| {}).await {
         Ok(hold) => hold,
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(error.into())),
     };
     if let Err(error) = hold.wait_until_stocked().await {
         hold.close().await;

@@ -1,6 +1,7 @@
 //! The end of templates: of one that is not needed any more, and of all of them.
 //!
-//! Ending a template blocks for some milliseconds, until its processes are gone. That is done on threads of their own.
+//! Ending a template blocks for some milliseconds, until its processes are gone. That is done on
+//! threads of their own.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -45,8 +46,9 @@ impl Registry {
         }
     }
 
-    /// Ends every template, live, ending or in preparation. From the first moment on nothing more may begin. What is in
-    /// progress may finish within `grace` and is killed then. Comes back when nothing is left on the system.
+    /// Ends every template, live, ending or in preparation. From the first moment on nothing more
+    /// may begin. What is in progress may finish within `grace` and is killed then. Comes back when
+    /// nothing is left on the system.
     pub(super) async fn shut_down(&self, grace: Duration) {
         let known = {
             let mut state = self.lock();
@@ -66,7 +68,8 @@ impl Registry {
                 pool.runs.wait().await;
             }
         };
-        // Who calls again with less patience is not held up: what is killed below is in progress no more.
+        // Who calls again with less patience is not held up: what is killed below is in progress no
+        // more.
         let _ = tokio::time::timeout(grace, finished).await;
         end_all(known.clone(), Ending::ShutDown).await;
         self.work.close();

@@ -1,7 +1,8 @@
 //! Who gets which cell, and when another one is made. Pure: no lock, no clock, no `await`.
 //!
-//! A cell is idle, leased or being made, and all three together never exceed the capacity. Cells being made belong to nobody: whichever is
-//! ready first goes to whoever has waited longest, or to the stock when nobody waits.
+//! A cell is idle, leased or being made, and all three together never exceed the capacity. Cells
+//! being made belong to nobody: whichever is ready first goes to whoever has waited longest, or to
+//! the stock when nobody waits.
 //!
 //! ```text
 //!            checkout, none idle            made
@@ -9,12 +10,14 @@
 //!      └──────────── cell made ────────────┘       └──────died──────────┴──────died───────► (gone)
 //! ```
 //!
-//! Every method changes the state and returns what the driver has to do about it. The rule for making cells is one line,
-//! [`Slots::missing`]; it is asked after every change, so a freed slot can never be overlooked. One thing may wait: while the stock is not low,
-//! what a checkout took from it is made up for a moment later or when a run ends, so that the run that has just begun has the processor to itself.
+//! Every method changes the state and returns what the driver has to do about it. The rule for
+//! making cells is one line, [`Slots::missing`]; it is asked after every change, so a freed slot
+//! can never be overlooked. One thing may wait: while the stock is not low, what a checkout took
+//! from it is made up for a moment later or when a run ends, so that the run that has just begun
+//! has the processor to itself.
 //!
-//! Cells that come back after a use count as stock while they are away, and a caller who finds none waits a moment for one of them before
-//! another is made.
+//! Cells that come back after a use count as stock while they are away, and a caller who finds none
+//! waits a moment for one of them before another is made.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -59,7 +62,8 @@ pub(crate) struct Slots {
     leased: BTreeSet<CellId>,
     making: usize,
     waiting: VecDeque<Ticket>,
-    /// No cells are made for the stock while the last attempt to make one failed; callers still get their attempt.
+    /// No cells are made for the stock while the last attempt to make one failed; callers still get
+    /// their attempt.
     stock_paused: bool,
     /// Whether the driver has been told to call [`Slots::catch_up`] and has not yet.
     catching_up: bool,
@@ -145,7 +149,8 @@ impl Slots {
         actions
     }
 
-    /// A cell could not be made. One caller is told, so that a broken template fails every caller once and spins for none.
+    /// A cell could not be made. One caller is told, so that a broken template fails every caller
+    /// once and spins for none.
     pub(crate) fn making_failed(&mut self) -> Vec<Action> {
         self.making -= 1;
         self.stock_paused = true;
@@ -395,7 +400,8 @@ mod tests {
             self.obey(actions, new);
         }
 
-        /// Does what the slots say, and checks that it can be done. `new` is a cell in nobody's hands.
+        /// Does what the slots say, and checks that it can be done. `new` is a cell in nobody's
+        /// hands.
         fn obey(&mut self, actions: Vec<Action>, new: Option<CellId>) {
             let mut new = new;
             for action in actions {

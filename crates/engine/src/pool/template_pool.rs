@@ -1,10 +1,11 @@
 //! The cells of one template: how many there are, who gets them, and how they all end.
 //!
-//! `slots` decides and this file obeys. Its neighbours do the parts: `checkout` waits for cells, `making` makes them
-//! and replaces a dead zygote, `idle_watch` notices idle cells that die.
+//! `slots` decides and this file obeys. Its neighbours do the parts: `checkout` waits for cells,
+//! `making` makes them and replaces a dead zygote, `idle_watch` notices idle cells that die,
+//! `lease` takes them back.
 //!
 //! ```text
-//!  open ──► giving out ── stop ──► draining: runs in progress go on ── close ──► ended: every cell is killed
+//!  open ──► giving out ── stop ──► draining: runs in progress go on ── close ──► ended
 //! ```
 
 use std::collections::HashMap;
@@ -123,7 +124,8 @@ pub(super) struct State {
 
 /// How long the stock may be short by a little: longer than most runs take.
 const A_MOMENT: Duration = Duration::from_millis(2);
-/// How long a cell that is used again is waited for: longer than most runs and resets take, shorter than making another.
+/// How long a cell that is used again is waited for: longer than most runs and resets take, shorter
+/// than making another.
 const A_RETURN: Duration = Duration::from_millis(30);
 
 impl TemplatePool {
@@ -199,11 +201,12 @@ impl TemplatePool {
         self.changed.notify_waiters();
     }
 
-    /// Ends every cell, leased ones too, and the zygote. May block for some milliseconds. Whoever calls it again while
-    /// it is under way waits for it.
+    /// Ends every cell, leased ones too, and the zygote. May block for some milliseconds. Whoever
+    /// calls it again while it is under way waits for it.
     pub(super) fn close(&self, why: Ending) {
         let _one_at_a_time = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop(why);
+        tracing::debug!(sandbox = %self.name, key = ?self.key, ?why, "a template ends");
         self.ended.cancel();
         let templates: Vec<_> = {
             let mut state = self.lock();
@@ -222,35 +225,6 @@ impl TemplatePool {
     /// Why it gives out no more cells, if so.
     pub(super) fn refusal(&self) -> Option<CheckoutError> {
         self.why_no_more.get().map(|why| why.error(&self.name))
-    }
-
-    /// A leased cell is done with and fit for nobody else.
-    pub(super) fn spent(&self, cell: CellId) {
-        self.change(|slots| slots.spent(cell));
-        self.changed.notify_waiters();
-    }
-
-    /// Resets a cell that may be used again, off its last user's path. Puts it back if that leaves no doubt.
-    pub(super) fn take_back(&self, mut cell: Box<dyn Cell>) {
-        let Some(me) = self.me.upgrade() else { return };
-        self.spawn(async move {
-            let id = cell.id();
-            let as_good_as_new = tokio::select! {
-                as_good_as_new = cell.reset() => as_good_as_new,
-                () = me.ended.cancelled() => false,
-            };
-            if as_good_as_new {
-                {
-                    let mut state = me.lock();
-                    let actions = state.slots.returned(id);
-                    me.obey(&mut state, actions, Some(cell));
-                }
-                me.changed.notify_waiters();
-            } else {
-                drop(cell);
-                me.spent(id);
-            }
-        });
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

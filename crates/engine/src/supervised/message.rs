@@ -211,7 +211,7 @@ pub(super) fn input(size: usize) -> String {
 pub(super) fn egress(socket: &str, authority: Option<&str>) -> String {
     let mut line = egress_settings(socket);
     line["authority"] = authority.into();
-    line["type"] = "way_out".into();
+    line["type"] = "egress".into();
     format!("{line}\n")
 }
 

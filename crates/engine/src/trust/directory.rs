@@ -1,10 +1,12 @@
 //! A directory that can be used, and what is taken out of it.
 
 use std::fs::File;
+#[cfg(feature = "native")]
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "native")]
 use belljar_jail::FileIdentity;
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -31,6 +33,7 @@ impl TrustedDirectory {
     }
 
     /// By what the kernel tells it from every other directory as long as this is open.
+    #[cfg(feature = "native")]
     pub(crate) fn identity(&self) -> io::Result<FileIdentity> {
         FileIdentity::of(&self.directory)
     }

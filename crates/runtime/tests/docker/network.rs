@@ -130,7 +130,7 @@ async fn a_guest_finds_no_door_to_the_proxy() {
 def attempt(work):
     try: work(); return 'done'
     except OSError as error: return error.errno
-home = '/run/belljar-way-out'
+home = '/run/belljar-egress'
 def connect(name):
     with socket.socket(socket.AF_UNIX) as s: s.connect(name)
 names = {name for value in gc.get_objects() if isinstance(value, dict) for name in value.values() if isinstance(name, str) and name.startswith(home)}
@@ -155,10 +155,10 @@ async fn guests_that_knock_everywhere_do_not_keep_another_container_waiting() {
     // Silent connections to whatever socket there is, kept open.
     let script = "import socket
 kept = []
-for name in (os.listdir('/run/belljar-way-out') if os.access('/run/belljar-way-out', os.R_OK) else ['proxy.sock']):
+for name in (os.listdir('/run/belljar-egress') if os.access('/run/belljar-egress', os.R_OK) else ['proxy.sock']):
     for _ in range(500):
         s = socket.socket(socket.AF_UNIX); s.setblocking(False)
-        try: s.connect('/run/belljar-way-out/' + name); kept.append(s)
+        try: s.connect('/run/belljar-egress/' + name); kept.append(s)
         except OSError: break
 emit_result(len(kept))";
     assert_eq!(session.step(script).await.unwrap().final_data.unwrap().as_str(), "0");

@@ -1,4 +1,5 @@
-//! Closing a sandbox and shutting a runtime down: what goes on, what ends, what is left, and what everybody is told.
+//! Closing a sandbox and shutting a runtime down: what goes on, what ends, what is left, and what
+//! everybody is told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,6 +142,12 @@ async fn shutdown_kills_what_is_in_progress_when_its_grace_is_over_or_somebody_h
         let Some(runtime) = runtime() else { return };
         let sandbox = sandbox_with(&runtime, config()).await;
         let execution = long_run(&sandbox).await;
+        let (directory, shared_config) = shared();
+        let mut session = sandbox_with(&runtime, shared_config).await.session().await.unwrap();
+        let stepping = tokio::spawn(async move {
+            session.step("open('/shared/begun', 'w').close()\ntime.sleep(60)").await.map(drop)
+        });
+        eventually("the step has begun", || directory.path().join("begun").exists()).await;
         let patient = tokio::spawn({
             let runtime = runtime.clone();
             async move { runtime.shutdown_within(grace).await }
@@ -152,6 +159,7 @@ async fn shutdown_kills_what_is_in_progress_when_its_grace_is_over_or_somebody_h
         }
         in_time(patient).await.unwrap();
         assert!(is_shut_down(&in_time(execution.result()).await));
+        assert!(is_shut_down(&in_time(stepping).await.unwrap()));
         if counts_processes() {
             assert_eq!(processes(), 0);
         }

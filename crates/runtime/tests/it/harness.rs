@@ -164,7 +164,7 @@ async fn the_harness_is_not_on_the_path_of_scripts() {
         "import importlib, importlib.util, sys\nhome = os.path.dirname(sys.modules['belljar_harness'].__file__)\n\
          names = [name[:-3] for place in (home, os.path.dirname(home)) for name in os.listdir(place) if name.endswith('.py')]\n\
          found = [name for name in names + ['belljar_cell'] if name not in sys.modules and importlib.util.find_spec(name)]\n\
-         led = [path for path in sys.path if 'belljar' in path]\n\
+         led = [path for path in sys.path if 'belljar' in path and path != os.getcwd()]\n\
          for name in names: open(f'{name}.py', 'w').write(f'MINE = {name!r}')\n\
          importlib.invalidate_caches()\n\
          taken = [name for name in names if importlib.import_module(name).MINE != name]\n\

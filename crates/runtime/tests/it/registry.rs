@@ -1,4 +1,5 @@
-//! Templates by what they are: each prepared once, shared, kept warm for a while, and gone when their time is over.
+//! Templates by what they are: each prepared once, shared, kept warm for a while, and gone when
+//! their time is over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use belljar_engine::Progress;
 use belljar_engine::native::NativeEngine;
-use belljar_engine::pool::{PoolError, PoolOptions, SandboxPool, TemplateHold};
+use belljar_engine::pool::{CheckoutError, OpenError, PoolError, PoolOptions, SandboxPool, TemplateHold};
 use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, Template};
 use belljar_runtime::SandboxConfig;
 use tokio::sync::Semaphore;
@@ -53,6 +54,7 @@ impl Engine for Watched {
             self.begun.fetch_add(1, Ordering::SeqCst);
             let mut unfinished = Unfinished(Some(&self.dropped));
             let _passed = self.gate.acquire().await.unwrap();
+            assert_ne!(blueprint.config.name, "hopeless", "an engine with a bug");
             progress(Progress::Line("through the gate".into()));
             let prepared = self.engine.prepare(blueprint, progress).await;
             unfinished.0 = None;
@@ -90,7 +92,7 @@ fn impossible() -> Blueprint {
     blueprint
 }
 
-type Opening = JoinHandle<Result<TemplateHold, PoolError>>;
+type Opening = JoinHandle<Result<TemplateHold, OpenError>>;
 
 /// So many callers at once, each of whom has asked when this comes back.
 async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) -> Vec<Opening> {
@@ -99,7 +101,8 @@ async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) 
         .map(|_| {
             let (pool, blueprint, begun) = (Arc::clone(pool), blueprint.clone(), Arc::clone(&begun));
             tokio::spawn(async move {
-                // Tests have one thread: what follows up to the first wait is done before anybody sees the count.
+                // Tests have one thread: what follows up to the first wait is done before anybody
+                // sees the count.
                 begun.fetch_add(1, Ordering::SeqCst);
                 pool.open(blueprint, &mut |_| {}).await
             })
@@ -109,7 +112,7 @@ async fn openings(pool: &Arc<SandboxPool>, blueprint: &Blueprint, count: usize) 
     openings
 }
 
-async fn opened(opening: Opening) -> Result<TemplateHold, PoolError> {
+async fn opened(opening: Opening) -> Result<TemplateHold, OpenError> {
     tokio::time::timeout(HANG, opening).await.expect("an open hangs").unwrap()
 }
 
@@ -154,11 +157,27 @@ async fn concurrent_opens_share_the_error_and_the_next_one_tries_again() {
     engine.gate.add_permits(1);
     for opening in openings {
         let error = opened(opening).await.unwrap_err();
-        assert!(matches!(&error, PoolError::Prepare(_)) && error.to_string().contains("3.99"), "{error}");
+        assert!(matches!(&error, OpenError::Prepare(_)) && error.to_string().contains("3.99"), "{error}");
     }
     assert_eq!((engine.begun(), pool.templates().len()), (1, 0));
     assert!(pool.open(impossible(), &mut |_| {}).await.is_err());
     assert_eq!(engine.begun(), 2);
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_leaves_nobody_waiting_and_nothing_on_the_books() {
+    let Some((engine, pool)) = watched(PoolOptions::default(), CLOSED).await else { return };
+    let openings = openings(&pool, &blueprint("hopeless"), 2).await;
+    engine.gate.add_permits(1);
+    for opening in openings {
+        let told =
+            tokio::time::timeout(HANG, opening).await.expect("an open hangs").unwrap_err().into_panic();
+        let told = told.downcast_ref::<String>().unwrap();
+        assert_eq!(told, "the engine panicked while it prepared sandbox `hopeless`");
+    }
+    assert_eq!((engine.begun(), pool.templates().len()), (1, 0));
+    drop(open(&pool, "a").await.checkout().await.unwrap());
+    tokio::time::timeout(HANG, pool.shutdown()).await.expect("shutdown hangs");
 }
 
 #[tokio::test]
@@ -212,9 +231,9 @@ async fn shutdown_stops_what_is_being_prepared_and_tells_those_who_wait() {
     tokio::time::timeout(HANG, pool.shutdown()).await.expect("shutdown hangs");
     assert_eq!(engine.dropped.load(Ordering::SeqCst), 1);
     for opening in openings {
-        assert!(matches!(opened(opening).await, Err(PoolError::ShutDown)));
+        assert!(matches!(opened(opening).await, Err(OpenError::ShutDown)));
     }
-    assert!(matches!(pool.open(blueprint("b"), &mut |_| {}).await, Err(PoolError::ShutDown)));
+    assert!(matches!(pool.open(blueprint("b"), &mut |_| {}).await, Err(OpenError::ShutDown)));
     assert_eq!((engine.begun(), processes()), (1, 0));
 }
 
@@ -298,5 +317,6 @@ async fn a_name_is_a_label_for_what_was_started_under_it_last() {
     pool.shutdown().await;
     assert_eq!(processes(), 0);
     assert!(second.begin().is_err());
-    assert!(matches!(pool.checkout("a").await, Err(PoolError::ShutDown)));
+    let told = pool.checkout("a").await.err().unwrap();
+    assert!(matches!(told, PoolError::Checkout(CheckoutError::ShutDown { .. })), "{told}");
 }

@@ -13,23 +13,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use belljar_core::layout::EGRESS;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
-
-use crate::docker::container::WAY_OUT;
 
 /// How long a cell that has connected may take to hand over its listener.
 const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Makes the directory one in which names must be known. What a proxy before this one has left there is removed.
 pub(super) fn close_the_directory() -> io::Result<()> {
-    for left in fs::read_dir(WAY_OUT)? {
+    for left in fs::read_dir(EGRESS)? {
         let left = left?.path();
         fs::remove_file(&left)?;
     }
-    fs::set_permissions(WAY_OUT, PermissionsExt::from_mode(0o711))
+    fs::set_permissions(EGRESS, PermissionsExt::from_mode(0o711))
 }
 
 /// An open door. It is gone when this is dropped.
@@ -41,7 +40,7 @@ pub(super) struct Door {
 impl Door {
     /// Opens one under a name that only the expected cell is told.
     pub(super) fn open(name: &str) -> io::Result<Self> {
-        let path = Path::new(WAY_OUT).join(name);
+        let path = Path::new(EGRESS).join(name);
         let door = Self { listener: UnixListener::bind(&path)?, path };
         // A cell's user is another one; whoever knows the name may come in.
         fs::set_permissions(&door.path, PermissionsExt::from_mode(0o666))?;

@@ -18,10 +18,10 @@ use crate::Progress;
 use crate::blocking::on_a_thread;
 use crate::docker::DockerError;
 use crate::docker::build::{build_from, is_there};
-use crate::docker::container::WAY_OUT;
 use crate::docker::context::{append, hex};
 use crate::docker::daemon::Daemon;
 use crate::docker::labels;
+use belljar_core::layout::EGRESS;
 
 /// Who the proxy is in its container.
 const NOBODY: u64 = 65534;
@@ -133,11 +133,11 @@ impl Contents {
         let mut archive = tar::Builder::new(Vec::new());
         let path = if self.library_path.is_empty() { "/" } else { &self.library_path };
         let dockerfile = format!(
-            "FROM scratch\nCOPY root /\nCOPY --chown={NOBODY}:{NOBODY} way-out {WAY_OUT}\n\
+            "FROM scratch\nCOPY root /\nCOPY --chown={NOBODY}:{NOBODY} egress {EGRESS}\n\
              ENV LD_LIBRARY_PATH={path}\nUSER {NOBODY}:{NOBODY}\nENTRYPOINT [\"{PROXY_NAME}\"]\n"
         );
         append(&mut archive, "Dockerfile", dockerfile.as_bytes(), 0o644)?;
-        append(&mut archive, "way-out/.keep", b"", 0o644)?;
+        append(&mut archive, "egress/.keep", b"", 0o644)?;
         for (path, bytes) in &self.files {
             append(&mut archive, &format!("root{}", path.display()), bytes, 0o755)?;
         }

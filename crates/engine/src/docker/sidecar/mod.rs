@@ -28,10 +28,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_core::Decision;
+use belljar_core::layout::EGRESS;
 
 use self::manager::Manager;
 use self::setup::Setup;
-use super::container::WAY_OUT;
 use super::daemon::Daemon;
 use super::labels::Controller;
 use super::remover::Remover;
@@ -62,7 +62,7 @@ pub(super) struct Sidecar {
 /// A cell that the proxy expects.
 pub(super) struct Admitted {
     pub(super) token: String,
-    pub(super) way_out: WayOut,
+    pub(super) egress: CellProxy,
 }
 
 impl Sidecar {
@@ -89,8 +89,8 @@ impl Sidecar {
     /// Announces a cell.
     pub(super) async fn expect_cell(&self) -> Result<Admitted, DockerError> {
         let (cell, token, generation) = self.manager.expect(None).await?;
-        let way_out = WayOut { manager: Arc::clone(&self.manager), cell, generation };
-        Ok(Admitted { token, way_out })
+        let egress = CellProxy { manager: Arc::clone(&self.manager), cell, generation };
+        Ok(Admitted { token, egress })
     }
 }
 
@@ -101,14 +101,14 @@ impl Drop for Sidecar {
 }
 
 /// One cell's way out, as the engine sees it.
-pub(super) struct WayOut {
+pub(super) struct CellProxy {
     manager: Arc<Manager>,
     cell: u64,
     /// Which of the proxies, one after the other, holds the cell's listener.
     generation: u64,
 }
 
-impl ContainerEgress for WayOut {
+impl ContainerEgress for CellProxy {
     fn renew(&mut self) -> BoxFuture<'_, Result<Option<Introduction>, Box<dyn Error + Send + Sync>>> {
         Box::pin(async move {
             if self.manager.is_current(self.generation) {
@@ -131,10 +131,10 @@ impl ContainerEgress for WayOut {
 
 /// Where a container finds the door that has this secret name.
 pub(super) fn socket_of(token: &str) -> String {
-    format!("{WAY_OUT}/{token}")
+    format!("{EGRESS}/{token}")
 }
 
-impl Drop for WayOut {
+impl Drop for CellProxy {
     fn drop(&mut self) {
         self.manager.forget(self.cell);
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use belljar_core::NetworkPolicy;
+use belljar_core::layout::EGRESS;
 use belljar_proxy::Roots;
 use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType};
 
 use super::SidecarSettings;
 use super::protocol::Order;
 use crate::docker::DockerError;
-use crate::docker::container::WAY_OUT;
 use crate::docker::daemon::Daemon;
 use crate::docker::labels::Controller;
 use crate::docker::labels::random;
@@ -85,7 +85,7 @@ impl Setup {
             mounts: Some(vec![Mount {
                 typ: Some(MountType::VOLUME),
                 source: Some(self.volume.clone()),
-                target: Some(WAY_OUT.into()),
+                target: Some(EGRESS.into()),
                 ..Default::default()
             }]),
             log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),

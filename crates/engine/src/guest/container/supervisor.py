@@ -208,7 +208,7 @@ class Supervisor:
                     os.kill(self._guest.pid, signal.SIGINT)
             elif kind == "reset":
                 self._reset()
-            elif kind == "way_out":
+            elif kind == "egress":
                 # The proxy is another one than at the start. Without it nobody is let out, and the
                 # host knows that.
                 try:
@@ -319,8 +319,8 @@ def main():
         layout = template_settings["layout"]
         if settings["authority"]:
             egress.trust(settings["authority"], layout["authorities"])
-        if settings["way_out"]:
-            egress.open_listener(settings["way_out"])
+        if settings["egress"]:
+            egress.open_listener(settings["egress"])
         rights.refuse_calls(HOME)
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)

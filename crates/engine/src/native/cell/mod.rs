@@ -20,10 +20,10 @@ use belljar_jail::cgroup::CellCgroup;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::egress::CellProxy;
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
 use super::template::NativeTemplate;
-use super::way_out::WayOut;
 use super::zygote::{Newborn, refusal};
 use crate::cell::{Cell, CellIo, CellView, End, Output, Streams};
 use crate::native::reaper::Remains;
@@ -59,7 +59,7 @@ struct Parts {
     status: AsyncFd<OwnedFd>,
     process: AsyncFd<OwnedFd>,
     scratch: Vec<OwnedFd>,
-    way_out: Option<WayOut>,
+    egress: Option<CellProxy>,
     share: Share,
     /// As far as PID 1 has told: nobody in the cell has made a socket.
     network_is_untouched: bool,
@@ -81,7 +81,7 @@ impl NativeCell {
             status: ends.status,
             process: watch(newborn.process, Interest::READABLE)?,
             scratch: newborn.scratch,
-            way_out: None,
+            egress: None,
             share,
             network_is_untouched: newborn.is_untouched,
         };
@@ -89,9 +89,9 @@ impl NativeCell {
     }
 
     /// Gives it its way to the hosts it may talk to.
-    pub(super) fn open_way_out(&mut self, way_out: WayOut) {
+    pub(super) fn open_egress(&mut self, egress: CellProxy) {
         if let Some(parts) = &mut self.parts {
-            parts.way_out = Some(way_out);
+            parts.egress = Some(egress);
         }
     }
 

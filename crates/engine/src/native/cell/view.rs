@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use belljar_core::Decision;
 
-use super::super::way_out::WayOut;
+use super::super::egress::CellProxy;
 use super::NativeCell;
 use crate::cell::{CellUsage, CellView, Until};
 use crate::engine::BoxFuture;
@@ -28,14 +28,14 @@ impl CellView for NativeCell {
     }
 
     fn take_denials(&mut self) -> Vec<Decision> {
-        self.parts().way_out.as_ref().map(WayOut::take_denials).unwrap_or_default()
+        self.parts().egress.as_ref().map(CellProxy::take_denials).unwrap_or_default()
     }
 
     fn take_decisions(&mut self, until: Until) -> BoxFuture<'_, Vec<Decision>> {
-        match (&mut self.parts_mut().way_out, until) {
+        match (&mut self.parts_mut().egress, until) {
             (None, _) => Box::pin(std::future::ready(Vec::new())),
-            (Some(way_out), Until::Now) => Box::pin(std::future::ready(way_out.take_decisions())),
-            (Some(way_out), Until::TheEnd) => Box::pin(way_out.close()),
+            (Some(egress), Until::Now) => Box::pin(std::future::ready(egress.take_decisions())),
+            (Some(egress), Until::TheEnd) => Box::pin(egress.close()),
         }
     }
 }

@@ -35,13 +35,13 @@ pub(super) fn prepare(blueprint: &Blueprint, settings: &Settled) -> Result<Optio
 }
 
 /// One cell's way out. Closes when dropped.
-pub(super) struct WayOut {
+pub(super) struct CellProxy {
     /// `None` once it is closed.
     proxy: Option<CellEgress>,
     denials: Arc<Mutex<Vec<Decision>>>,
 }
 
-impl WayOut {
+impl CellProxy {
     /// Serves on the listener that was made in the cell's network.
     pub(super) fn open(egress: &Egress, listener: OwnedFd) -> Result<Self, EgressError> {
         let denials = Arc::new(Mutex::new(Vec::new()));
