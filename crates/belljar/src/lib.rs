@@ -1,4 +1,5 @@
-//! Runs code a language model wrote: each time in a fresh sandbox, and honest about how it ended.
+//! Runs code that a language model wrote. Each run gets a fresh sandbox and a verdict about how it
+//! really ended.
 //!
 //! ```no_run
 //! #[tokio::main]
@@ -11,14 +12,15 @@
 //! }
 //! ```
 //!
-//! This crate is a doorway: it re-exports the runtime and the vocabulary. `examples/` has a one-shot run, a streaming run and a session.
+//! This crate is a facade: it re-exports the runtime and the shared types. `examples/` has a
+//! one-shot run, a streaming run and a session.
 
 pub use belljar_core::{ExitCode, config, environment};
 #[cfg(feature = "native")]
 pub use belljar_engine::{host, python};
 pub use belljar_runtime::*;
 
-/// What makes cells. [`RuntimeBuilder::engine`] takes any of them.
+/// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
 pub mod engine {
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;

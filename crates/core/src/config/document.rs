@@ -122,7 +122,7 @@ fn hint(rest: &str) -> String {
     if let Some((_, key)) = close.filter(|(distance, key)| *distance <= 1 + key.len() / 4) {
         return format!("did you mean `{key}`?");
     }
-    match home_of(&wrong.replace('-', "_")) {
+    match table_with(&wrong.replace('-', "_")) {
         Some(home) => format!("it belongs in `{home}`"),
         None => {
             let snake: Vec<_> = known.into_iter().filter(|key| !key.contains('-')).collect();
@@ -132,7 +132,7 @@ fn hint(rest: &str) -> String {
 }
 
 /// Finds the table of the default config that has `key`.
-fn home_of(key: &str) -> Option<String> {
+fn table_with(key: &str) -> Option<String> {
     let defaults = serde_json::to_value(SandboxConfig::default()).ok()?;
     let tables = defaults.as_object()?.iter();
     tables.filter(|(_, table)| table.get(key).is_some()).map(|(name, _)| name.clone()).next()
