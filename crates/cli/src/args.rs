@@ -230,7 +230,7 @@ pub(crate) enum Mode {
     Interactive,
 }
 
-impl From<Mode> for belljar::ExecutionMode {
+impl From<Mode> for belljar::config::ExecutionMode {
     fn from(mode: Mode) -> Self {
         match mode {
             Mode::Plan => Self::Plan,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 
 use belljar::RuntimeError;
-use belljar::host::shortage;
+use belljar::engine::host::shortage;
 
 /// Why a command could not do its job.
 #[derive(Debug)]

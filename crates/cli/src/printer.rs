@@ -13,7 +13,8 @@ use std::io::{self, IsTerminal, StderrLock, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
-use belljar::{Event, EventKind, ExecutionResult, LogLevel, json_line};
+use belljar::text::json_line;
+use belljar::{Event, EventKind, ExecutionResult, LogLevel};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 

@@ -9,9 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use belljar::config::FileResource;
 use belljar::config::{ConfigError, HostPathMap};
 use belljar::engine::{Docker, Local, Native};
-use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
+use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
 
 use crate::args::{EngineName, SandboxArgs};
 

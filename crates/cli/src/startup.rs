@@ -11,7 +11,7 @@ use crate::error::CliError;
 
 /// Checks what this process was started with, and raises its limits as far as allowed.
 pub(crate) fn check() -> Result<(), CliError> {
-    belljar::host::survive_file_size_limit();
+    belljar::engine::host::survive_file_size_limit();
     check_stdout()?;
     check_descriptors()
 }

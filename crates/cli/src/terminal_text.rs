@@ -23,7 +23,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use belljar::{is_combining, is_printable};
+use belljar::text::{is_combining, is_printable};
 
 /// Begins each line of ours on a terminal. Nothing else can show it.
 pub(crate) const MARK: char = '⌂';

@@ -14,8 +14,7 @@ pub const CELL_INIT: &[u8] = cell::INIT;
 /// The limits that a cell sets on itself. The host sets the limits of cgroups.
 #[derive(Debug, Clone)]
 pub struct CellLimits {
-    /// Places in memory that the guest writes to: where scripts run, temporary files, shared
-    /// memory.
+    /// Places in memory that the guest writes to: its workspace, temporary files, shared memory.
     pub scratch: [String; 3],
     /// Where [`stand_ins`](crate::stand_ins) were laid out.
     pub stand_ins: String,

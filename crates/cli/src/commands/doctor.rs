@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use belljar::engine::default_cache_dir;
-use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
+use belljar::engine::{Capabilities, LayerStore, Protection, State};
+use belljar::{Runtime, Sandbox, SandboxConfig};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 

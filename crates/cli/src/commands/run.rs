@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use belljar::config::ResourceLimits;
 use belljar::{
-    EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, Runtime, RuntimeError, Sandbox,
-    Verdict,
+    EventSink, Execution, ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Verdict,
 };
 use tokio::sync::oneshot;
 

@@ -8,7 +8,8 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use belljar::{ExecutionMode, ExecutionRequest, Runtime, Sandbox, Session, Verdict};
+use belljar::config::ExecutionMode;
+use belljar::{ExecutionRequest, Runtime, Sandbox, Session, Verdict};
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::run::{advice, prepare};

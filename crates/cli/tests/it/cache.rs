@@ -167,7 +167,7 @@ fn a_full_disk_is_not_the_callers_fault() {
     let run = command(&["run", "--dep", "belljar_sample", "-"]);
     // In a mount namespace of its own, so that the small disk goes with it.
     let mut unshared = Command::new("unshare");
-    let script = "mount -t tmpfs -o size=32k small \"$1\" && shift && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=32k,mode=755 small \"$1\" && shift && exec \"$@\"";
     unshared
         .args(["--mount", "sh", "-c", script, "sh"])
         .arg(&small)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread::JoinHandle;
 
-use belljar::is_printable;
+use belljar::text::is_printable;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 

@@ -102,6 +102,13 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        // The lock goes last: whoever dies meanwhile leaves something that is swept.
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name() != LOCK) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove(&entry.path());
+            }
+        }
         remove(&self.path);
     }
 }

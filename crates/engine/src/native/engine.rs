@@ -146,7 +146,7 @@ impl NativeEngine {
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
         let launched =
             launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()]).map_err(NativeError::Launch)?;
-        let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
+        let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
         // Everything is mounted: what was looked at need not be held open any more.
         drop((guest.grants, layer));
         if ready.protocol != PROTOCOL {

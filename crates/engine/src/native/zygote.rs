@@ -15,7 +15,8 @@ use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{NativeError, reaper};
+use super::NativeError;
+use super::reaper::{self, Reaper};
 use crate::EngineError;
 use crate::watch::watch;
 
@@ -26,7 +27,9 @@ pub(super) struct Zygote {
     /// A handle on the process itself.
     process: OwnedFd,
     last_words: LastWords,
-    helper: Mutex<Child>,
+    /// `None` once the zygote was ended.
+    helper: Mutex<Option<Child>>,
+    reaper: Reaper,
     /// When it last said anything.
     heard: Mutex<Instant>,
 }
@@ -78,15 +81,16 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long a zygote may say nothing while it is asked for cells. It makes one in milliseconds, so that many callers wait is no excuse.
 const SILENT_AT_MOST: Duration = Duration::from_secs(5);
 
-/// How long a helper may take to end once its zygote is dead.
-const HELPER_ENDS_WITHIN: Duration = Duration::from_secs(1);
-
 impl Zygote {
     /// Takes over a launched jail and waits until its zygote serves.
-    pub(super) async fn meet(name: &str, launched: Launched) -> Result<(Self, Ready), EngineError> {
+    pub(super) async fn meet(
+        name: &str,
+        launched: Launched,
+        reaper: Reaper,
+    ) -> Result<(Self, Ready), EngineError> {
         let Launched { control, mut helper } = launched;
         let last_words = LastWords::listen(helper.stderr.take());
-        let helper = Unmet { helper: Some(helper) };
+        let helper = Unmet { helper: Some(helper), reaper: reaper.clone() };
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
         let gone = async |why: &str| EngineError::TemplateGone {
@@ -129,7 +133,8 @@ impl Zygote {
             control,
             process,
             last_words,
-            helper: Mutex::new(helper.met()),
+            helper: Mutex::new(Some(helper.met())),
+            reaper,
             heard: Mutex::new(Instant::now()),
         };
         Ok((zygote, ready))
@@ -158,7 +163,9 @@ impl Zygote {
         // It hangs up, which a zygote that is well takes for the end, and its helper in any case.
         let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
         reaper::kill(&self.process);
-        collect(&mut self.helper.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(helper) = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.reaper.collect(helper);
+        }
     }
 
     async fn gone(&self, why: &str) -> EngineError {
@@ -245,6 +252,7 @@ impl Drop for Zygote {
 /// A helper whose zygote never came to be.
 struct Unmet {
     helper: Option<Child>,
+    reaper: Reaper,
 }
 
 impl Unmet {
@@ -255,22 +263,9 @@ impl Unmet {
 
 impl Drop for Unmet {
     fn drop(&mut self) {
-        if let Some(helper) = &mut self.helper {
-            collect(helper);
+        if let Some(helper) = self.helper.take() {
+            self.reaper.collect(helper);
         }
-    }
-}
-
-/// Keeps a helper from staying a zombie. It ends by itself, and soon, unless somebody has stopped it.
-fn collect(helper: &mut Child) {
-    let deadline = Instant::now() + HELPER_ENDS_WITHIN;
-    while matches!(helper.try_wait(), Ok(None)) {
-        if Instant::now() > deadline {
-            let _ = helper.kill();
-            let _ = helper.wait();
-            return;
-        }
-        thread::sleep(Duration::from_micros(200));
     }
 }
 

@@ -19,6 +19,7 @@ mod ends;
 mod freshness;
 mod harness;
 mod hosts;
+mod json_schema;
 mod pool;
 mod pool_deaths;
 mod pythons;

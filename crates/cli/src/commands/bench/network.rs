@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use belljar::NetworkPolicy;
-use belljar::engine::egress::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
+use belljar::config::NetworkPolicy;
+use belljar::network::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use belljar::{ResourceLimits, Runtime, SandboxConfig};
+use belljar::config::ResourceLimits;
+use belljar::{Runtime, SandboxConfig};
 
 use super::report::Report;
 use super::{bare_config, check};

@@ -132,9 +132,7 @@ def become_guest(harness, modules, layout, open_files, announce, streams):
     channel = harness.enter(number, layout["workspace"])
     # Nobody waits for the rest, unless a request is here already.
     harness.warm_up(spare)
-    if announce:
-        channel.send(harness.READY)
-    harness.serve(channel, main)
+    harness.serve(channel, main, harness.READY if announce else None)
 
 
 def kill_all():

@@ -48,16 +48,14 @@ def single(descriptor):
     forks.prepare_for_clone()
     channel = enter(layout["channel"], layout["workspace"])
     warm_up(spare)
-    channel.send(json.dumps({"type": "ready", **report(template)}).encode())
-    serve(channel, main)
+    serve(channel, main, json.dumps({"type": "ready", **report(template)}).encode())
 
 
 def cell(channel, main, spare):
     """Serves the host until it hangs up. By now the process is confined."""
     if spare is not None:
         warm_up(spare)
-    channel.send(READY)
-    serve(channel, main)
+    serve(channel, main, READY)
 
 
 def enter(descriptor, workspace):
@@ -67,9 +65,12 @@ def enter(descriptor, workspace):
     return Channel(descriptor)
 
 
-def serve(channel, main):
+def serve(channel, main, greeting=None):
     """Does what the host asks for until it hangs up."""
     scripts = Scripts(Interrupts(channel), main)
+    if greeting is not None:
+        # Only now: a Ctrl-C for the first request may come before the request does.
+        channel.send(greeting)
     while True:
         request = channel.receive()
         if request is None:
