@@ -1,5 +1,4 @@
-//! Runs code that a language model wrote. Each run gets a fresh sandbox and a verdict about how it
-//! really ended.
+//! Runs code a language model wrote: each time in a fresh sandbox, and honest about how it ended.
 //!
 //! ```no_run
 //! # #[cfg(feature = "native")]
@@ -69,7 +68,7 @@ pub mod config {
     pub use belljar_core::{GuestPath, GuestPathError};
 }
 
-/// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
+/// What makes cells. [`RuntimeBuilder::engine`] takes any of them.
 ///
 /// An engine of your own implements [`Engine`], [`Template`] and [`Cell`], and speaks the protocol
 /// of the [`guest`] with it.
@@ -114,7 +113,7 @@ pub mod network {
     };
 }
 
-/// Makes text from others safe to show.
+/// Text that strangers wrote, made safe to show.
 pub mod text {
     pub use belljar_core::{is_combining, is_printable, json_line};
 }

@@ -14,8 +14,8 @@
 //! module, `sys`. The crate needs no executable of its own: a program that links it can run itself
 //! again as the helper.
 //!
-//! Without the feature `confine`, or elsewhere than on Linux, only descriptions are left: filters of
-//! system calls, bounds, identities of files. The docker engine needs no more.
+//! Without the feature `confine`, or elsewhere than on Linux, only descriptions are left: filters
+//! of system calls, bounds, identities of files. The docker engine needs no more.
 
 #[cfg(confine)]
 pub mod cgroup;
