@@ -68,7 +68,7 @@ pub mod config {
     pub use belljar_core::{GuestPath, GuestPathError};
 }
 
-/// What makes cells. [`RuntimeBuilder::engine`] takes any of them.
+/// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
 ///
 /// An engine of your own implements [`Engine`], [`Template`] and [`Cell`], and speaks the protocol
 /// of the [`guest`] with it.
@@ -113,7 +113,7 @@ pub mod network {
     };
 }
 
-/// Text that strangers wrote, made safe to show.
+/// Makes text from others safe to show.
 pub mod text {
     pub use belljar_core::{is_combining, is_printable, json_line};
 }

@@ -1,7 +1,5 @@
 //! Rules of the house that the compiler cannot check.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
 use std::path::{Path, PathBuf};
 
 /// The manifests of the crates that must stay small and single-threaded.
