@@ -14,8 +14,7 @@ use belljar_engine::{Blueprint, Cell, Engine, IntoEngine, Need, Output, Template
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::engine::{cache, engine};
-use crate::support::{HANG, config, runtime};
+use belljar_testing::{HANG, cache, config, engine, runtime};
 
 const SEAL: &str = "00112233445566778899aabbccddeeff";
 const SCHEMA: &str = include_str!("../../../core/schema/wire-1.json");
