@@ -11,11 +11,10 @@ use belljar_engine::docker::Docker;
 use belljar_engine::local::Local;
 use belljar_engine::native::Native;
 use belljar_engine::{Blueprint, Cell, Engine, IntoEngine, Need, Output, Template, ToolSource};
+use belljar_testing::{HANG, cache, config, engine, runtime};
 use serde_json::{Value, json};
 
-use crate::engine::{cache, engine};
 use crate::json_schema;
-use crate::support::{HANG, config, runtime};
 
 const SEAL: &str = "00112233445566778899aabbccddeeff";
 const SCHEMA: &str = include_str!("../../../core/schema/wire-1.json");

@@ -1,8 +1,8 @@
 """Lines to and from the host over one descriptor."""
 
+import _socket
 import json
 import os
-import select
 import threading
 
 _decode = json.JSONDecoder().scan_once
@@ -13,13 +13,19 @@ class Channel:
 
     def __init__(self, descriptor, received=b""):
         self._descriptor = descriptor
-        # Waited on before anything is read, so that a signal finds either bytes or `has_begun`.
-        self._arrivals = select.poll()
-        self._arrivals.register(descriptor, select.POLLIN)
+        # Looked at before anything is read, so that a signal finds either bytes or `has_begun`.
+        # Made now: a script may set a time limit on every socket that is made after it.
+        self._arrivals = (
+            None if received else _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)
+        )
         # Whether a part of the next request is read.
         self.has_begun = bool(received)
         self._lock = threading.Lock()
         self._buffer = received
+
+    def let_go(self):
+        """Leaves the descriptor to whoever opened it."""
+        self._arrivals.detach()
 
     def send(self, frame):
         # The newline in front ends whatever half a line somebody may have left on the channel.
@@ -35,13 +41,18 @@ class Channel:
 
     def is_being_asked(self):
         """Whether a request has begun to arrive."""
-        return self.has_begun or bool(self._arrivals.poll(0))
+        if self.has_begun:
+            return True
+        try:
+            return bool(self._arrivals.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return False
 
     def receive(self):
         """The next request, or None when the host is gone."""
         chunks = [self._buffer]
         if not self._buffer:
-            self._arrivals.poll()
+            self._arrivals.recv(1, _socket.MSG_PEEK)
             self.has_begun = True
         while b"\n" not in chunks[-1]:
             chunk = os.read(self._descriptor, 1 << 16)
