@@ -13,19 +13,10 @@ class Channel:
 
     def __init__(self, descriptor, received=b""):
         self._descriptor = descriptor
-        # Looked at before anything is read, so that a signal finds either bytes or `has_begun`.
-        # Made now: a script may set a time limit on every socket that is made after it.
-        self._arrivals = (
-            None if received else _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)
-        )
         # Whether a part of the next request is read.
         self.has_begun = bool(received)
         self._lock = threading.Lock()
         self._buffer = received
-
-    def let_go(self):
-        """Leaves the descriptor to whoever opened it."""
-        self._arrivals.detach()
 
     def send(self, frame):
         # The newline in front ends whatever half a line somebody may have left on the channel.
@@ -41,18 +32,28 @@ class Channel:
 
     def is_being_asked(self):
         """Whether a request has begun to arrive."""
-        if self.has_begun:
-            return True
+        return self.has_begun or bool(self._look(_socket.MSG_DONTWAIT))
+
+    def _look(self, flags=0):
+        """The first byte of what has arrived, which stays where it is. Waits for it, unless told not to."""
+        if _socket.getdefaulttimeout() is not None:
+            return b""  # A script's time limit on new sockets would count for this one.
+        looking = None
         try:
-            return bool(self._arrivals.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT))
-        except BlockingIOError:
-            return False
+            looking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, self._descriptor)
+            return looking.recv(1, _socket.MSG_PEEK | flags)
+        except OSError:
+            return b""  # Nothing is there, or the script put something else in its place.
+        finally:
+            if looking is not None:
+                looking.detach()
 
     def receive(self):
         """The next request, or None when the host is gone."""
         chunks = [self._buffer]
         if not self._buffer:
-            self._arrivals.recv(1, _socket.MSG_PEEK)
+            # Before anything is read, so that a signal finds either bytes or `has_begun`.
+            self._look()
             self.has_begun = True
         while b"\n" not in chunks[-1]:
             chunk = os.read(self._descriptor, 1 << 16)

@@ -56,7 +56,6 @@ class Host:
         return [json.loads(line) for line in received.splitlines() if line]
 
     def close(self):
-        self.channel.let_go()
         self._ours.close()
         self._theirs.close()
 
