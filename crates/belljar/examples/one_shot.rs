@@ -1,4 +1,4 @@
-//! The shortest way: one script in, one result out.
+//! The shortest program: one script in, one result out.
 
 #![expect(clippy::print_stdout, reason = "examples print what they found")]
 

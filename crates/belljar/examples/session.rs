@@ -1,4 +1,4 @@
-//! Several steps on one cell: what one defines, the next can use.
+//! Several steps in one cell. What one step defines, the next can use.
 
 #![expect(clippy::print_stdout, reason = "examples print what they found")]
 

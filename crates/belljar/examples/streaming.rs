@@ -1,4 +1,4 @@
-//! A callback hears of every event while the script runs, and the verdict is honest about how it ended.
+//! A callback gets every event while the script runs. The verdict says how it really ended.
 
 #![expect(clippy::print_stdout, reason = "examples print what they found")]
 

@@ -1,6 +1,7 @@
 //! Runs code a language model wrote: each time in a fresh sandbox, and honest about how it ended.
 //!
 //! ```no_run
+//! # #[cfg(feature = "native")]
 //! #[tokio::main]
 //! async fn main() -> Result<(), belljar::RuntimeError> {
 //!     let runtime = belljar::Runtime::new().await?;
@@ -9,32 +10,110 @@
 //!     println!("{} {:?}", result.verdict, result.final_data);
 //!     Ok(())
 //! }
+//! # #[cfg(not(feature = "native"))]
+//! # fn main() {}
 //! ```
 //!
-//! This crate is a doorway: it re-exports the runtime and the vocabulary. `examples/` has a one-shot run, a streaming run and a session.
+//! A [`Runtime`] has an engine, a pool and secrets. It makes a [`SandboxConfig`] ready as a
+//! [`Sandbox`]. A sandbox runs scripts, each in a cell that has never run anything: as a future
+//! ([`Sandbox::run`]), as a stream of [`Event`]s ([`Sandbox::stream`]), or as the steps of a
+//! [`Session`] that share their variables. Every run ends in one [`ExecutionResult`] with one
+//! [`Verdict`]. A script's failure is a verdict; an `Err` is Belljar's own failure or the caller's,
+//! as [`RuntimeError::fault`] says. Cancelling is dropping.
+//!
+//! * [`config`]: what is in a sandbox, and what it may do.
+//! * [`engine`]: what makes cells. [`RuntimeBuilder::engine`] takes one of ours or yours.
+//! * [`pool`]: what is kept warm, for how long, and what it has done.
+//! * [`network`]: what a run asked of the network, and how the proxy is set up.
+//! * [`environment`]: the environment variables that are read.
+//!
+//! `examples/` has a one-shot run, a streaming run and a session.
+//!
+//! # Features
+//!
+//! | feature | what it compiles | default |
+//! |---|---|---|
+//! | `native` | cells made of Linux namespaces; needs no daemon | yes |
+//! | `docker` | cells made of containers, over Docker's API | yes |
+//! | `local` | Python as a plain subprocess, which isolates nothing | no |
+//!
+//! # What it does to your program
+//!
+//! * It needs a tokio runtime with time and I/O enabled, and uses the one it is called on.
+//! * With `native`, a constructor runs before `main`. It looks at the program's name and returns,
+//!   unless this process is a helper of Belljar's: the native engine starts your executable again
+//!   under another name to build a jail. Nothing else of your program runs in it.
+//! * Opening the native engine raises the soft limit on open files (`RLIMIT_NOFILE`) of this
+//!   process to the hard one, because a warm cell holds five descriptors.
+//! * Looking at the machine, finding interpreters and installing packages run other programs. They
+//!   do so on threads of their own. Cells end on a thread called `belljar-reaper`.
+//! * Dropping the last handle of a native engine waits until its cells are gone, because nobody
+//!   could remove their control groups later. [`Runtime::shutdown`] waits without blocking.
 
-pub use belljar_core::{ExitCode, config, environment};
-#[cfg(feature = "native")]
-pub use belljar_engine::{host, python};
-pub use belljar_runtime::*;
+pub use belljar_core::{
+    CellId, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode, Intermediate, Json,
+    LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict, environment,
+};
+pub use belljar_engine::{Blueprint, Fault, Progress, TemplateReport, ToolSource};
+pub use belljar_runtime::{
+    EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox, Secrets, Session,
+};
 
-/// What makes cells. [`RuntimeBuilder::engine`] takes any of them.
+/// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].
+pub mod config {
+    pub use belljar_core::config::{
+        ConfigError, ExecutionMode, FileResource, HostPathMap, Injection, NetworkPolicy, Protection,
+        PythonVersion, PythonVersionError, Requirement, RequirementFault, ResourceLimits, UnknownProtection,
+    };
+    pub use belljar_core::{GuestPath, GuestPathError};
+}
+
+/// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
+///
+/// An engine of your own implements [`Engine`], [`Template`] and [`Cell`], and speaks the protocol
+/// of the [`guest`] with it.
 pub mod engine {
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
+    #[cfg(any(feature = "native", feature = "local"))]
+    pub use belljar_engine::builder::LayerStore;
     #[cfg(feature = "docker")]
     pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
-    #[cfg(any(feature = "native", feature = "docker"))]
-    pub use belljar_engine::egress;
+    #[cfg(feature = "native")]
+    pub use belljar_engine::host;
     #[cfg(feature = "local")]
     pub use belljar_engine::local::{Local, LocalEngine};
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::provision::{ProvisionError, default_cache_dir};
+    #[cfg(any(feature = "native", feature = "local"))]
+    pub use belljar_engine::python;
     pub use belljar_engine::{
-        Autopsy, Blueprint, BoxFuture, Burst, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End,
-        Engine, EngineError, EngineFailure, Fault, IntoEngine, Leftovers, Need, Outbox, Output, Progress,
-        Protection, State, Template, TemplateReport, ToolSource, Until, check, guest,
+        Autopsy, BoxFuture, Burst, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End, Engine,
+        EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, Protection, State, Template,
+        Until, check, guest,
     };
+}
+
+/// What is kept warm, for how long, and what it has done.
+pub mod pool {
+    pub use belljar_engine::pool::{
+        CheckoutError, InProgress, Lease, LiveTemplate, OpenError, PoolError, PoolKey, PoolOptions,
+        SandboxPool, TemplateHold, TemplateStats,
+    };
+}
+
+/// What a run asked of the network, and how the proxy that answers is set up.
+pub mod network {
+    pub use belljar_core::{Decision, NetworkVerdict};
+    #[cfg(any(feature = "native", feature = "docker"))]
+    pub use belljar_engine::egress::{
+        CellEgress, Egress, EgressError, EgressOptions, Resolve, ResolveError, Resolving, Roots,
+    };
+}
+
+/// Makes text from others safe to show.
+pub mod text {
+    pub use belljar_core::{is_combining, is_printable, json_line};
 }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Examples are built beside the tests, one directory up.
+/// Examples are built one directory above the tests.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a running program has a path");
     let directory = test.ancestors().nth(2).expect("tests are in <profile>/deps").join("examples");

@@ -1,4 +1,4 @@
-//! What can be typed, word by word. What it means together is in [`settings`](crate::settings).
+//! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
 use std::path::PathBuf;
 
@@ -14,14 +14,14 @@ use crate::{env, exit};
 )]
 #[command(after_help = exit::in_help())]
 pub(crate) struct Arguments {
-    /// Say more on stderr: install output, for one
+    /// Print more on stderr, such as the output of installers
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a script in a fresh sandbox, pass on what it prints, and print its result as JSON
@@ -32,9 +32,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Measure how fast sandboxes are on this machine
     Bench(BenchArgs),
-    /// Build the container image of a sandbox, unless it is there already, and print its name
+    /// Build the container image of a sandbox, unless it exists already, and print its name
     Build(BuildArgs),
-    /// Look after what belljar keeps on a container daemon
+    /// Manage what belljar keeps on a container daemon
     #[command(subcommand)]
     Docker(DockerCommand),
 }
@@ -52,14 +52,14 @@ pub(crate) struct BuildArgs {
 /// `belljar docker`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DockerCommand {
-    /// Remove what programs that are no more left behind, and nothing that is in use
+    /// Remove what earlier programs left behind. Nothing that is in use is removed
     Prune(PruneArgs),
 }
 
 /// `belljar docker prune`.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Remove images too that no container uses; they are built again when needed
+    /// Also remove images that no container uses. They are built again when needed
     #[arg(long)]
     pub(crate) images: bool,
 }
@@ -71,16 +71,17 @@ pub(crate) struct RunArgs {
     /// The script; `-` or nothing reads it from stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Print one JSON object, the result, and nothing else on stdout
+    /// Print the result as one JSON object, and nothing else on stdout
     #[arg(long, conflicts_with = "events")]
     pub(crate) json: bool,
-    /// Print each event as one line of JSON as it happens; the last one, `ended`, holds the result
+    /// Print each event as one line of JSON as it happens. The last one, `ended`, has the result
     #[arg(long)]
     pub(crate) events: bool,
-    /// `plan`: the script must call emit_result. `interactive`: it need not, and its last expression is shown
+    /// `plan`: the script must call emit_result. `interactive`: it need not, and its last
+    /// expression is shown
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
-    /// Name the execution in events and result; made up if not given
+    /// Name the execution in events and result. Without it, a name is made up
     #[arg(long, value_name = "ID")]
     pub(crate) execution_id: Option<String>,
     #[command(flatten)]
@@ -118,16 +119,17 @@ pub(crate) struct BenchArgs {
     /// How long each load is kept up, in seconds
     #[arg(long, value_name = "SECS", default_value_t = 3.0, value_parser = seconds_of_load)]
     pub(crate) seconds: f64,
-    /// The most cells to keep alive at once
+    /// The largest number of cells to keep alive at once
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) cells: u32,
-    /// Instead: this many runs by 32 callers on 4 warm cells and 4 more, and what they leave behind
+    /// Run a soak test instead: so many runs by 32 callers on 4 warm cells and 4 more, and what
+    /// they leave behind
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(32..=1_000_000))]
     pub(crate) soak: Option<u32>,
     /// The engine to measure: native or docker
     #[arg(long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) engine: EngineName,
-    /// With docker: how often a container is used before another takes its place
+    /// With docker: how often a container is used before a new one replaces it
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_uses: u32,
     /// Also measure cells with pandas imported ahead (installs it once)
@@ -145,51 +147,53 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What makes the sandbox.
+/// Which engine makes the sandbox.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sandbox")]
 pub(crate) struct EngineArgs {
-    /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain subprocess
-    /// with no isolation at all
+    /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain
+    /// subprocess with no isolation at all
     #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) name: EngineName,
 }
 
-/// What the sandbox should be; each option overrides the sandbox file.
+/// The sandbox itself. Each option overrides the sandbox file.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Sandbox")]
 pub(crate) struct SandboxArgs {
     /// Read the sandbox from this TOML file
     #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
     pub(crate) sandbox: Option<PathBuf>,
-    /// End the script after this many seconds; fractions count
+    /// End the script after this many seconds. Fractions are allowed
     #[arg(long, value_name = "SECS", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,
-    /// Memory the script and its children may use, in MiB
+    /// Memory that the script and its children may use, in MiB
     #[arg(long, value_name = "MB", env = env::MEMORY, hide_env_values = true, allow_negative_numbers = true, value_parser = mebibytes)]
     pub(crate) memory: Option<u64>,
-    /// Let the script talk to this host (port 443 unless given); may be repeated
+    /// Let the script talk to this host (port 443 unless given). May be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) allow_host: Vec<String>,
-    /// Show it a file or directory of this machine, read-only unless `:rw`; may be repeated
+    /// Show the script a file or directory of this machine, read-only unless `:rw`. May be repeated
     #[arg(long, value_name = "HOST:GUEST[:ro|rw]")]
     pub(crate) mount: Vec<String>,
-    /// Load the functions in this file, for scripts to call; may be repeated
+    /// Load the functions in this file, for scripts to call. May be repeated
     #[arg(long, value_name = "FILE.py")]
     pub(crate) tool: Vec<PathBuf>,
-    /// Install this package, once, before the first run; may be repeated
+    /// Install this package, once, before the first run. May be repeated
     #[arg(long, value_name = "PKG")]
     pub(crate) dep: Vec<String>,
     /// Use this version of Python and no other, such as 3.11
     #[arg(long, value_name = "VERSION")]
     pub(crate) python: Option<String>,
-    /// Hand over this variable of your own environment as a secret; may be repeated
+    /// Give the script this variable of your own environment as a secret. May be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
-    /// With docker, and this program in a container itself: what a path here is called on the daemon's host; may be repeated
+    /// With docker, if this program runs in a container itself: what the daemon's host calls a path
+    /// here. May be repeated
     #[arg(long, value_name = "HERE=THERE", env = env::HOST_PATH_MAP, hide_env_values = true, value_delimiter = ',')]
     pub(crate) map_path: Vec<String>,
-    /// Set a variable that the script can read; not for secrets, which others could see here; may be repeated
+    /// Set a variable that the script can read. Do not use it for secrets: others can see this
+    /// command line. May be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
 }
@@ -226,7 +230,7 @@ pub(crate) enum Mode {
     Interactive,
 }
 
-impl From<Mode> for belljar::ExecutionMode {
+impl From<Mode> for belljar::config::ExecutionMode {
     fn from(mode: Mode) -> Self {
         match mode {
             Mode::Plan => Self::Plan,

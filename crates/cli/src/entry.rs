@@ -1,15 +1,16 @@
-//! Where one entry at the prompt ends.
+//! Finds where one entry at the prompt ends.
 //!
-//! An entry is complete when nothing is left open: no bracket, no triple quote, no backslash at the end. One that has a line ending
-//! in `:` or beginning with `@` is a block, which only an empty line completes, as at Python's own prompt. What is wrong inside an entry is Python's to
-//! say.
+//! An entry is complete when nothing is left open: no bracket, no triple quote, no backslash at the
+//! end. An entry with a line that ends in `:` or begins with `@` is a block. Only an empty line
+//! completes a block, as at Python's own prompt. Python itself reports what is wrong inside an
+//! entry.
 
-/// Lines typed so far that belong together.
+/// The lines of one entry, typed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Entry(String);
 
 impl Entry {
-    /// Adds a line; the whole entry once it is complete.
+    /// Adds a line. Returns the whole entry once it is complete.
     pub(crate) fn push(&mut self, line: &str) -> Option<String> {
         self.0.push_str(line);
         self.0.push('\n');
@@ -18,12 +19,12 @@ impl Entry {
         is_complete.then(|| self.take())
     }
 
-    /// Whether a line is the first of a new entry.
+    /// Whether the next line is the first of a new entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What there is, complete or not.
+    /// Takes the lines typed so far, complete or not.
     pub(crate) fn take(&mut self) -> String {
         std::mem::take(&mut self.0)
     }
@@ -35,7 +36,7 @@ struct Shape {
     is_block: bool,
 }
 
-/// Looks at source text the way a tokenizer does, knowing only what opens and closes.
+/// Reads source text like a tokenizer that only knows what opens and closes.
 fn shape(source: &str) -> Shape {
     let mut depth = 0_usize;
     let mut is_block = false;
@@ -77,8 +78,8 @@ fn shape(source: &str) -> Shape {
     Shape { is_open: depth > 0, is_block }
 }
 
-/// Length of the string literal that `text` begins with; none if it is open. One on one line that is never closed ends with the line: it is
-/// Python's to complain about.
+/// The length of the string literal that `text` begins with. `None` if it is still open. A one-line
+/// string that is never closed ends with its line: Python will complain about it.
 fn string(text: &str) -> Option<usize> {
     let quote = &text[..1];
     let triple = quote.repeat(3);
@@ -102,7 +103,7 @@ fn string(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// How many of these lines make the first entry; none if all of them leave it open.
+    /// How many of these lines make the first entry. `None` if all of them leave it open.
     fn first_entry(lines: &[&str]) -> Option<usize> {
         let mut entry = Entry::default();
         lines.iter().position(|line| entry.push(line).is_some()).map(|index| index + 1)

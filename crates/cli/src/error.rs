@@ -1,41 +1,41 @@
-//! What can go wrong with the command itself. A script's failure is never one of these.
+//! What can go wrong with the command itself. A script's failure is never one of these errors.
 
 use std::error::Error;
 use std::io;
 
 use belljar::RuntimeError;
-use belljar::host::shortage;
+use belljar::engine::host::shortage;
 
 /// Why a command could not do its job.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// What the user gave cannot be used: a file, an option, a config.
+    /// The user gave something that cannot be used: a file, an option, a config.
     Input(anyhow::Error),
-    /// The library's word.
+    /// The library reported an error.
     Runtime(RuntimeError),
     /// Stdout or stderr cannot be written.
     Output(io::Error),
     /// The system refused something ordinary.
     System {
-        /// What was tried.
+        /// What the command tried to do.
         action: &'static str,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl CliError {
-    /// For `map_err`: what was tried.
+    /// For `map_err`: names what the command tried to do.
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }
 
-    /// Whether the only trouble is that nobody listens any more.
+    /// Whether the only problem is that nobody reads the output any longer.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// What happened, with its causes, for a person.
+    /// What happened and why, written for a person.
     pub(crate) fn explain(&self) -> String {
         match self {
             Self::Input(error) => with_causes(error.as_ref()),
@@ -64,8 +64,8 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// An error and its causes on one line, and what to do where a limit of this process is the last of them. Some errors name their cause in
-/// their own text; it is not said twice.
+/// An error and its causes on one line. If a limit of this process is the last cause, the line also
+/// says what to do. Some errors name their cause in their own text. It is not repeated.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -85,7 +85,8 @@ pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What to do about an error that a limit on files is behind. Other shortages mean different things in different places.
+/// What to do about an error that a limit on files caused. Other shortages mean different things in
+/// different places.
 fn limit_of(error: &(dyn Error + 'static)) -> Option<&'static str> {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;

@@ -1,24 +1,24 @@
-//! Which exit code the command ends with. What each means is in [`ExitCode`].
+//! Which exit code the command ends with. [`ExitCode`] says what each one means.
 
 use belljar::{ExitCode, Fault, Verdict};
 
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 
-/// How a command that did its job ended.
+/// How a command ended that did its job.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// Well.
+    /// It succeeded.
     Done,
-    /// A script was run, and this is what became of it.
+    /// It ran a script, which ended with this verdict.
     Ran(Verdict),
-    /// `doctor` found that no cell can be made here.
+    /// `doctor` found that this machine cannot make cells.
     Unfit,
     /// The user ended it.
     Interrupted(Interrupt),
 }
 
-/// The exit code for everything that can happen.
+/// The exit code for every outcome.
 pub(crate) fn code(outcome: &Result<End, CliError>) -> ExitCode {
     match outcome {
         Ok(End::Done) => ExitCode::Ok,
@@ -36,7 +36,7 @@ pub(crate) fn code(outcome: &Result<End, CliError>) -> ExitCode {
     }
 }
 
-/// All of them in one line, for the help.
+/// All codes on one line, for the help.
 pub(crate) fn in_help() -> String {
     let codes = ExitCode::ALL.map(|code| format!("{} {}", code.number(), code.brief()));
     format!("Exit codes: {}", codes.join(" · "))

@@ -1,11 +1,11 @@
-//! Runs a script and shows what happens, each at its own pace.
+//! Runs a script and prints its events. Running and printing each have their own pace.
 //!
 //! ```text
 //!  cell ──► run (this task) ──queue of 64──► printer (a thread that may block)
 //! ```
 //!
-//! A reader who is slow to take stdout slows the script down through the queue, but never holds up its deadline or Ctrl-C; one who
-//! is gone ends the script.
+//! If the reader of stdout is slow, the queue slows the script down, but never its deadline or
+//! Ctrl-C. If the reader is gone, the script is ended.
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::error::CliError;
 use crate::printer::Printer;
 
-/// Hands events to the printer's thread.
+/// Passes events to the printer's thread.
 pub(crate) struct Queue(Sender<Event>);
 
 impl EventSink for Queue {
@@ -31,7 +31,8 @@ impl EventSink for Queue {
     }
 }
 
-/// Does `work`, printing the events it puts into the queue, and returns once all are printed. Dropping the future drops the work.
+/// Does `work` and prints the events that it puts into the queue. Returns once all are printed.
+/// Dropping the future drops the work.
 pub(crate) async fn follow<T>(printer: &Printer, work: impl AsyncFnOnce(Queue) -> T) -> Result<T, CliError> {
     const EVENTS: usize = 64;
     let (sender, mut events) = mpsc::channel(EVENTS);
@@ -44,7 +45,7 @@ pub(crate) async fn follow<T>(printer: &Printer, work: impl AsyncFnOnce(Queue) -
             }
             Ok(())
         };
-        // Whoever waited may be gone.
+        // The task that waits for this may be gone.
         let _ = done.send(print_all());
     };
     thread::Builder::new()

@@ -1,10 +1,10 @@
-//! Signals by which a user ends what is going on.
+//! Signals that a user sends to end the command.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::error::CliError;
 
-/// How the user said so.
+/// Which signal it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupt {
     /// Ctrl-C.
@@ -13,20 +13,20 @@ pub(crate) enum Interrupt {
     Terminate,
 }
 
-/// Hears signals from the moment it is made; until then they end the process at once.
+/// Catches signals from the moment it is made. Until then a signal ends the process at once.
 pub(crate) struct Interrupts {
     keyboard: Signal,
     terminate: Signal,
 }
 
 impl Interrupts {
-    /// Starts to listen.
+    /// Starts to catch signals.
     pub(crate) fn listen() -> Result<Self, CliError> {
-        let hear = |kind| signal(kind).map_err(CliError::system("listen for signals"));
-        Ok(Self { keyboard: hear(SignalKind::interrupt())?, terminate: hear(SignalKind::terminate())? })
+        let catch = |kind| signal(kind).map_err(CliError::system("listen for signals"));
+        Ok(Self { keyboard: catch(SignalKind::interrupt())?, terminate: catch(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Interrupt {
         tokio::select! {
             _ = self.keyboard.recv() => Interrupt::Keyboard,

@@ -1,4 +1,4 @@
-//! The machine in a few words, so that figures and reports can be compared.
+//! Describes the machine in a few words, so that figures and reports can be compared.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::thread::available_parallelism;
 
 use serde::Serialize;
 
-/// What matters about it here.
+/// What matters about a machine here.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
-    /// Processors this process may use.
+    /// Processors that this process may use.
     pub(crate) cores: usize,
     /// The kernel's release.
     pub(crate) kernel: String,
@@ -17,12 +17,12 @@ pub(crate) struct Machine {
     pub(crate) architecture: &'static str,
     /// `v2`, `v1` or `none`.
     pub(crate) cgroups: &'static str,
-    /// Whether we run as root.
+    /// Whether this process runs as root.
     pub(crate) root: bool,
 }
 
 impl Machine {
-    /// Looks at this one.
+    /// Describes this machine.
     pub(crate) fn here() -> Self {
         Self {
             cores: available_parallelism().map_or(1, usize::from),
@@ -37,7 +37,7 @@ impl Machine {
 
 fn cgroups() -> &'static str {
     let root = Path::new("/sys/fs/cgroup");
-    // A hybrid host has the memory controller on one side only, and that is the side that counts.
+    // A hybrid host has the memory controller on one side only, and that side counts.
     match (root.join("cgroup.controllers").exists(), root.join("memory").exists()) {
         (true, _) => "v2",
         (false, true) => "v1",

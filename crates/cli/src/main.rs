@@ -3,12 +3,13 @@
 //! ```text
 //!  args ──► settings ──► commands/{run,shell,doctor,bench} ──► belljar (the library)
 //!   what was typed  what it means     │
-//!                                     ├► printer   the only way to stdout and stderr; shown: how other people's words look there
-//!                                     └► exit      the one place that knows exit codes
+//!                                     ├► printer   the only way to stdout and stderr
+//!                                     │  └ terminal_text   makes other text safe for a terminal
+//!                                     └► exit      the only place that chooses an exit code
 //! ```
 //!
-//! Nothing here decides anything about sandboxes: a command turns arguments into library calls, and what comes back into
-//! text and an exit code.
+//! This crate decides nothing about sandboxes. A command turns arguments into library calls, and
+//! turns what they return into text and an exit code.
 
 mod args;
 mod commands;
@@ -25,9 +26,9 @@ mod printer;
 mod progress;
 mod script;
 mod settings;
-mod shown;
-mod start;
+mod startup;
 mod statistics;
+mod terminal_text;
 
 use std::process::ExitCode;
 
@@ -36,7 +37,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
     panics::explain();
-    // The hook has said what happened.
+    // The panic hook has reported what happened.
     let code = std::panic::catch_unwind(|| commands::execute(arguments));
     ExitCode::from(code.unwrap_or(belljar::ExitCode::Infra).number())
 }

@@ -1,15 +1,16 @@
-//! A fault in Belljar itself, or in a library it stands on, is told like any other error of ours.
+//! Reports a bug in Belljar, or in a library it uses, like any other error of the command.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{PanicHookInfo, set_hook};
 
 use crate::printer::{Output, Printer};
 
-/// From now on a panic is one line, with a second that says what to do; the backtrace only where somebody asked for it.
+/// From now on a panic prints one line, and a second one that says what to do. The backtrace is
+/// printed only if the user asked for it.
 pub(crate) fn explain() {
     set_hook(Box::new(|info| {
         let printer = Printer::new(Output::Human);
-        // If stderr cannot be written either, there is nobody left to tell.
+        // If stderr cannot be written either, the error cannot be reported.
         let _ = printer.error(&words(info));
         let backtrace = Backtrace::capture();
         if backtrace.status() == BacktraceStatus::Captured {

@@ -1,12 +1,13 @@
-//! JSON laid out for a person, without taking it apart: numbers, order and escapes stay as the script made them.
+//! Formats JSON for a person without parsing it into values. Numbers, order and escapes stay as the
+//! script wrote them.
 
-/// Deeper than this nobody reads, and the indentation would outgrow the data.
+/// Nobody reads deeper than this, and the indentation would be larger than the data.
 const DEEPEST: usize = 32;
 
-/// What is no longer than this, in bytes, stays on one line.
+/// A value up to this many bytes stays on one line.
 const SHORT: usize = 80;
 
-/// The same JSON, indented; short or very deep values as they are.
+/// The same JSON, indented. Short and very deep values stay as they are.
 pub(crate) fn pretty(json: &str) -> String {
     if depth(json) > DEEPEST {
         return json.to_owned();
@@ -83,7 +84,7 @@ fn depth(json: &str) -> usize {
     deepest
 }
 
-/// Punctuation, strings and everything else, white space left out. Expects JSON.
+/// Splits JSON into punctuation, strings and everything else. White space is left out.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {

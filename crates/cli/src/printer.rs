@@ -1,29 +1,34 @@
 //! The only way to stdout and stderr.
 //!
-//! A pipe or a file gets what a script prints byte for byte. A terminal gets it through [`shown`](crate::shown), so that a script can neither talk to it
-//! nor pass for us. Our own words go to stderr, in colour where a person reads them; each stands on a line of its own, which nobody else's text
-//! can break or begin. What a script logs, or an installer says, stands on lines with a mark of their own.
+//! A pipe or a file gets a script's output byte for byte. A terminal gets it through
+//! [`terminal_text`](crate::terminal_text), so that a script can neither control the terminal nor
+//! imitate this command.
+//!
+//! The command's own messages go to stderr, in colour if a person reads them. Each is on a line of
+//! its own, which no other text can break or begin. A script's log lines and an installer's output
+//! are on lines with a mark of their own.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, StderrLock, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
-use belljar::{Event, EventKind, ExecutionResult, LogLevel, json_line};
+use belljar::text::json_line;
+use belljar::{Event, EventKind, ExecutionResult, LogLevel};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
 use crate::pretty::pretty;
-use crate::shown::{MARK, Passage, THEIRS, passage, quoted, without_last_colours};
+use crate::terminal_text::{MARK, ScriptText, THEIRS, quoted, script_text, without_last_colours};
 
 /// What goes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// What the script prints, then its result.
+    /// The script's output, then its result.
     Human,
     /// One JSON object at the end.
     Json,
-    /// One JSON object a line, the result last.
+    /// One JSON object a line. The last one has the result.
     Events,
 }
 
@@ -36,13 +41,13 @@ pub(crate) struct Printer {
     colour: bool,
 }
 
-/// What is known about the ends of the two streams, by all printers of the process.
+/// The state of both streams. All printers of the process share it.
 static ENDS: Mutex<[End; 2]> = Mutex::new([End::new(), End::new()]);
 
 #[derive(Debug)]
 struct End {
-    passage: Passage,
-    /// Whether what was last written left its line open.
+    script_text: ScriptText,
+    /// Whether the last text that was written left its line open.
     is_mid_line: bool,
 }
 
@@ -55,7 +60,7 @@ enum Stream {
 
 impl End {
     const fn new() -> Self {
-        Self { passage: Passage::new(), is_mid_line: false }
+        Self { script_text: ScriptText::new(), is_mid_line: false }
     }
 }
 
@@ -70,17 +75,18 @@ impl Printer {
         }
     }
 
-    /// Whether what the user sees besides the result is wanted on stderr.
+    /// Whether stderr should get text for people, besides the result.
     pub(crate) fn is_for_people(&self) -> bool {
         self.output == Output::Human
     }
 
-    /// Whether somebody is watching stderr.
+    /// Whether a person watches stderr.
     pub(crate) fn has_audience(&self) -> bool {
         self.is_stderr_terminal
     }
 
-    /// Shows an event as it happens. The script's outcome is not shown here: [`result`](Self::result) knows more about it.
+    /// Shows an event as it happens. It does not show the script's outcome:
+    /// [`result`](Self::result) knows more about it.
     pub(crate) fn event(&self, event: &Event) -> io::Result<()> {
         match (self.output, &event.kind) {
             (Output::Json, _) => Ok(()),
@@ -102,7 +108,8 @@ impl Printer {
         }
     }
 
-    /// Shows how a script ended; `advice` says what to do about a failure. The events have told it already.
+    /// Shows how a script ended. `advice` says what to do about a failure. With `--events`, the
+    /// events have shown it already.
     pub(crate) fn result(&self, result: &ExecutionResult, advice: Option<&str>) -> io::Result<()> {
         match self.output {
             Output::Human => {}
@@ -113,7 +120,7 @@ impl Printer {
             let _screen = self.screen(Stream::Stdout);
             self.make_room(Stream::Stdout)?;
             let json = json_line(data).map_err(io::Error::other)?;
-            let text = if self.is_stdout_terminal { passage(&pretty(&json)) } else { json };
+            let text = if self.is_stdout_terminal { script_text(&pretty(&json)) } else { json };
             self.write(Stream::Stdout, &format!("{text}\n"))?;
         }
         if result.success() {
@@ -128,22 +135,22 @@ impl Printer {
         advice.map_or(Ok(()), |advice| self.labelled("help:", Style::new().cyan().bold(), advice))
     }
 
-    /// Says that something went wrong.
+    /// Prints an error.
     pub(crate) fn error(&self, message: &str) -> io::Result<()> {
         self.labelled("error:", Style::new().red().bold(), message)
     }
 
-    /// Says that something deserves a look.
+    /// Prints a warning.
     pub(crate) fn warning(&self, message: &str) -> io::Result<()> {
         self.labelled("warning:", Style::new().yellow().bold(), message)
     }
 
-    /// Says something in passing.
+    /// Prints a note.
     pub(crate) fn note(&self, message: &str) -> io::Result<()> {
         self.ours(message, |line| line.into())
     }
 
-    /// Shows a line of somebody else's: a script's, an installer's.
+    /// Prints a line from somebody else: a script or an installer.
     pub(crate) fn theirs(&self, text: &str) -> io::Result<()> {
         let _screen = self.screen(Stream::Stderr);
         self.make_room(Stream::Stderr)?;
@@ -151,7 +158,7 @@ impl Printer {
         self.write(Stream::Stderr, &format!("{}\n", self.paint(&line, Style::new().dimmed())))
     }
 
-    /// Asks for something on stdout.
+    /// Prints a prompt on stdout.
     pub(crate) fn prompt(&self, prompt: &str) -> io::Result<()> {
         let _screen = self.screen(Stream::Stdout);
         self.make_room(Stream::Stdout)?;
@@ -159,7 +166,7 @@ impl Printer {
         self.text(&format!("{mark}{prompt}"))
     }
 
-    /// Writes text of ours to stdout: a table, an empty line.
+    /// Writes the command's own text to stdout: a table, an empty line.
     pub(crate) fn text(&self, text: &str) -> io::Result<()> {
         let mut out = AutoStream::auto(io::stdout());
         out.write_all(text.as_bytes())?;
@@ -174,9 +181,9 @@ impl Printer {
         out.flush()
     }
 
-    /// Makes what comes next on a stream somebody else's: no line is open, no colour on.
+    /// Prepares a stream for text from another source: no line is open, no colour is on.
     fn make_room(&self, stream: Stream) -> io::Result<()> {
-        // Where the two share a screen, what either has left there is in the way.
+        // If both streams share a screen, an open line of either one is in the way.
         let streams = [Stream::Stdout, Stream::Stderr];
         let in_the_way = streams.into_iter().filter(|other| *other == stream || self.share_a_screen());
         for other in in_the_way {
@@ -190,26 +197,26 @@ impl Printer {
         self.is_stdout_terminal && self.is_stderr_terminal
     }
 
-    /// Keeps other threads from a screen until a line is whole. A thread that may wait for a pipe keeps nobody: only who writes to stderr, or to
-    /// the same terminal, has to take turns.
+    /// Keeps other threads off a screen until a line is whole. A thread that may wait for a pipe
+    /// blocks nobody: only writers to stderr, or to the same terminal, take turns.
     fn screen(&self, stream: Stream) -> Option<StderrLock<'static>> {
         (stream == Stream::Stderr || self.share_a_screen()).then(|| io::stderr().lock())
     }
 
-    /// Leaves a terminal as it was found, as far as colours go.
+    /// Resets the colours of a terminal.
     pub(crate) fn leave(&self) -> io::Result<()> {
         self.end_colours(Stream::Stdout)?;
         self.end_colours(Stream::Stderr)
     }
 
-    /// What a script wrote to one of its streams.
+    /// Writes what a script wrote to one of its streams.
     fn script(&self, stream: Stream, text: &str) -> io::Result<()> {
         let _screen = self.screen(stream);
         match self.is_terminal(stream) {
             true => {
                 let shown = {
                     let end = &mut ends()[stream as usize];
-                    end.passage.push(text, !end.is_mid_line)
+                    end.script_text.push(text, !end.is_mid_line)
                 };
                 self.write(stream, &shown)
             }
@@ -217,9 +224,9 @@ impl Printer {
         }
     }
 
-    /// Shows what was held back of a script's text, and ends its colours.
+    /// Shows the part of a script's text that was held back, and ends its colours.
     fn end_colours(&self, stream: Stream) -> io::Result<()> {
-        let held = ends()[stream as usize].passage.pause();
+        let held = ends()[stream as usize].script_text.pause();
         if held.is_empty() { Ok(()) } else { self.write(stream, &held) }
     }
 
@@ -252,8 +259,9 @@ impl Printer {
         self.ours(message, |line| format!("{} {line}", self.paint(label, style)))
     }
 
-    /// Writes something of ours to stderr, whoever's words are in it. Our words are on its first line; what follows is what we quote: the last lines
-    /// of an installer, or a name with a line break in it.
+    /// Writes a message of the command to stderr, whoever's text is in it. The command's own words
+    /// are on the first line. The lines after it are quoted: the last lines of an installer, or a
+    /// name with a line break in it.
     fn ours(&self, message: &str, first: impl FnOnce(&str) -> String) -> io::Result<()> {
         let _screen = self.screen(Stream::Stderr);
         self.make_room(Stream::Stderr)?;
@@ -271,12 +279,12 @@ impl Printer {
     }
 }
 
-/// Each call holds the lock for one look or one change: nothing is written meanwhile.
+/// Callers hold the lock for one look or one change. Nothing is written meanwhile.
 fn ends() -> MutexGuard<'static, [End; 2]> {
     ENDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where the log goes: stderr, each entry as one line of ours.
+/// Sends the log to stderr. Each entry is one line of the command's own.
 pub(crate) struct LogWriter;
 
 impl Write for LogWriter {

@@ -1,4 +1,4 @@
-//! Shows what takes long before the first script can run.
+//! Shows the slow steps before the first script can run.
 
 use std::time::Duration;
 
@@ -6,9 +6,10 @@ use belljar::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::printer::Printer;
-use crate::shown::quoted;
+use crate::terminal_text::quoted;
 
-/// A spinner for whoever watches; lines for whoever asked for them; otherwise nothing.
+/// Shows a spinner to a person who watches, and lines to a person who asked for them. Otherwise it
+/// shows nothing.
 pub(crate) struct Preparation<'a> {
     printer: &'a Printer,
     verbose: bool,
@@ -48,7 +49,7 @@ impl<'a> Preparation<'a> {
     }
 
     fn line(&self, text: &str) {
-        // Nothing is lost with a line of progress that cannot be written.
+        // A line of progress that cannot be written is no loss.
         let _ = self.printer.note(text);
     }
 

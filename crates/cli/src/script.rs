@@ -1,4 +1,4 @@
-//! Reads a script from where the user says it is.
+//! Reads a script from a file or stdin.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -9,10 +9,10 @@ use belljar::ExecutionRequest;
 
 use crate::error::CliError;
 
-/// Longer than any script somebody wrote; what is longer is not a script, and may have no end.
+/// Longer than any script that a person wrote. Longer input is not a script, and may have no end.
 const LONGEST: u64 = 64 << 20;
 
-/// A request for the script in `file`, or on stdin for `-` and nothing.
+/// A request for the script in `file`. Without a file, or with `-`, the script is read from stdin.
 pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
     let request = match file {
         Some(path) if path != Path::new("-") => {
@@ -25,7 +25,7 @@ pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
     Ok(request?)
 }
 
-/// Whether reading would wait for somebody to type.
+/// Whether reading would wait for a person to type.
 pub(crate) fn is_typed(file: Option<&Path>) -> bool {
     file.is_none_or(|path| path == Path::new("-")) && io::stdin().is_terminal()
 }
@@ -40,7 +40,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
 
 fn read_all(source: impl Read) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    // What is there and cannot be read is not the user's doing.
+    // The script exists. If it cannot be read, that is not the user's mistake.
     source.take(LONGEST + 1).read_to_end(&mut bytes).map_err(CliError::system("read the script"))?;
     Ok(bytes)
 }

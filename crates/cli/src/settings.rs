@@ -1,6 +1,7 @@
-//! What the user wants, settled: options over environment over sandbox file over defaults.
+//! What the user wants: options win over the environment, the sandbox file and the defaults, in
+//! this order.
 //!
-//! Past [`Settings::resolve`] nobody asks again where a value came from or whether it was given.
+//! After [`Settings::resolve`] nothing asks again where a value came from or whether it was given.
 //! The command line parser has already put options over environment.
 
 use std::collections::BTreeMap;
@@ -8,13 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use belljar::config::FileResource;
 use belljar::config::{ConfigError, HostPathMap};
 use belljar::engine::{Docker, Local, Native};
-use belljar::{Blueprint, FileResource, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
+use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
 
 use crate::args::{EngineName, SandboxArgs};
 
-/// Fields of a config and the options that set them, so that an error can name what was typed.
+/// Fields of a config and the options that set them. With it, an error can name what was typed.
 const OPTIONS: [(&str, &str); 8] = [
     ("resource_limits.execution_timeout_sec", "--timeout"),
     ("resource_limits.memory_mb", "--memory"),
@@ -26,21 +28,22 @@ const OPTIONS: [(&str, &str); 8] = [
     ("env", "--env"),
 ];
 
-/// One sandbox, described completely.
+/// The complete description of one sandbox.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// The config and its tools. Cells are made when they are asked for: a command runs one script, not a service.
+    /// The config and its tools. Cells are made on demand, because a command runs one script and is
+    /// not a service.
     pub(crate) blueprint: Blueprint,
-    /// Values of the secrets that the config names, as far as this environment has them.
+    /// Values of the secrets that the config names, if this environment has them.
     pub(crate) secrets: BTreeMap<String, Secret>,
-    /// Secrets that the config names and this environment lacks.
+    /// Secrets that the config names and that this environment lacks.
     pub(crate) missing_secrets: Vec<String>,
     engine: EngineName,
     host_path_map: HostPathMap,
 }
 
 impl Settings {
-    /// Reads the files that the options name and lays the options over them.
+    /// Reads the files that the options name, and puts the options over them.
     pub(crate) fn resolve(options: &SandboxArgs, engine: EngineName) -> Result<Self> {
         let mut config = match &options.sandbox {
             Some(path) => read_config(path)?,
@@ -50,7 +53,8 @@ impl Settings {
         config.validate().map_err(name_option)?;
         let tools = options.tool.iter().map(PathBuf::as_path).map(read_tool).collect::<Result<_>>()?;
         let (mut secrets, missing_secrets) = look_up(&config.secrets)?;
-        // Those the proxy sets are not the guest's, and the policy says itself when one is missing.
+        // The guest does not get the secrets that the proxy adds. The policy itself reports a
+        // missing one.
         let injected: Vec<String> =
             config.network_policy.inject.iter().map(|injection| injection.secret.clone()).collect();
         secrets.extend(look_up(&injected)?.0);
@@ -59,7 +63,7 @@ impl Settings {
         Ok(Self { blueprint, secrets, missing_secrets, engine, host_path_map })
     }
 
-    /// The library, set up for these settings.
+    /// The library, set up with these settings.
     pub(crate) async fn runtime(&self) -> Result<Runtime, RuntimeError> {
         let builder = Runtime::builder().secrets(self.secrets.clone());
         let builder = match self.engine {
@@ -70,13 +74,13 @@ impl Settings {
         builder.build().await
     }
 
-    /// How a daemon is asked for containers.
+    /// The docker engine with these settings.
     pub(crate) fn docker(&self) -> Docker {
         Docker::new().host_path_map(self.host_path_map.clone())
     }
 }
 
-/// The library on an engine, with nothing set up but what the environment says.
+/// The library with an engine, set up only by the environment.
 pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeError> {
     let builder = match engine {
         EngineName::Native => Runtime::builder().engine(Native::new()),
@@ -124,7 +128,7 @@ fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
     Ok(())
 }
 
-/// `host`, `host:port`, `[v6]:port` or a bare IPv6 address.
+/// Reads `host`, `host:port`, `[v6]:port` or a bare IPv6 address.
 fn allow(config: &mut SandboxConfig, entry: &str) -> Result<()> {
     let policy = &mut config.network_policy;
     let is_bare = entry.parse::<std::net::Ipv6Addr>().is_ok();
@@ -144,7 +148,7 @@ fn allow(config: &mut SandboxConfig, entry: &str) -> Result<()> {
     Ok(())
 }
 
-/// `HOST:GUEST[:ro|rw]`. The host path may be relative here; in a file it may not.
+/// Reads `HOST:GUEST[:ro|rw]`. The host path may be relative here, but not in a file.
 fn resource(mount: &str) -> Result<FileResource> {
     let (paths, read_only) = match mount.rsplit_once(':') {
         Some((paths, "ro")) => (paths, true),
@@ -160,7 +164,7 @@ fn resource(mount: &str) -> Result<FileResource> {
     Ok(FileResource { read_only, ..FileResource::new(host, guest) })
 }
 
-/// `HERE=THERE`, both absolute.
+/// Reads `HERE=THERE`, two absolute paths.
 fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
     let paths = pair.split_once('=').map(|(here, there)| (PathBuf::from(here), PathBuf::from(there)));
     match paths {
@@ -179,7 +183,8 @@ fn read_tool(path: &Path) -> Result<ToolSource> {
     Ok(ToolSource { file_name: name.with_context(place)?.to_owned(), source })
 }
 
-/// The secrets' values, and the names of those that have none. An empty one has none: the guest's check sees it so.
+/// The secrets' values, and the names of the secrets without a value. An empty value counts as
+/// none, because the guest's check sees it so.
 fn look_up(names: &[String]) -> Result<(BTreeMap<String, Secret>, Vec<String>)> {
     let (mut found, mut missing) = (BTreeMap::new(), Vec::new());
     for name in names {
@@ -192,7 +197,8 @@ fn look_up(names: &[String]) -> Result<(BTreeMap<String, Secret>, Vec<String>)> 
     Ok((found, missing))
 }
 
-/// A file's own mistakes were found when it was read, so what is wrong now was typed.
+/// Adds the option to an error. Mistakes in the file were found when it was read, so this one was
+/// typed.
 fn name_option(error: ConfigError) -> anyhow::Error {
     let text = error.to_string();
     match OPTIONS.iter().find(|(field, _)| text.starts_with(field)) {

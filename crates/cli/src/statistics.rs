@@ -1,15 +1,15 @@
-//! Many measurements of one thing.
+//! Percentiles of many measurements.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Some of its percentiles, in microseconds.
+/// Percentiles of one measurement, in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Figures {
     /// What was measured.
     pub(crate) what: String,
-    /// How often.
+    /// How often it was measured.
     pub(crate) count: usize,
     pub(crate) p50_us: f64,
     pub(crate) p95_us: f64,
@@ -18,11 +18,11 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Nothing if there were no measurements.
+    /// `None` if there were no measurements.
     pub(crate) fn of(what: impl Into<String>, mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         let max = times.last()?.as_secs_f64();
-        // Nearest rank: always a time that was measured.
+        // Nearest rank: the result is always a time that was measured.
         let rank = |percent: usize| {
             let index = (times.len() * percent).div_ceil(100).max(1) - 1;
             micros(times[index].as_secs_f64())

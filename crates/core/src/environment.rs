@@ -1,7 +1,8 @@
 //! The environment variables that Belljar reads: their names, and what each is for.
 //!
-//! Names only: nothing here reads one. The manual's page is rendered from [`ALL`]. Variables that a script
-//! sees inside a cell are another matter, and so are the names of secrets, which are the user's own.
+//! This file holds names only. Nothing here reads a variable. The page in the manual is rendered
+//! from [`ALL`]. Two other kinds of variables are not listed: those that a script sees inside a
+//! cell, and secrets, whose names the user chooses.
 
 /// The sandbox file.
 pub const SANDBOX: &str = "BELLJAR_SANDBOX";
@@ -11,7 +12,7 @@ pub const ENGINE: &str = "BELLJAR_ENGINE";
 pub const TIMEOUT: &str = "BELLJAR_TIMEOUT";
 /// The memory limit.
 pub const MEMORY: &str = "BELLJAR_MEMORY";
-/// What paths are called on the daemon's host.
+/// How the docker daemon's host names the paths of this process.
 pub const HOST_PATH_MAP: &str = "BELLJAR_HOST_PATH_MAP";
 /// What to log.
 pub const LOG: &str = "BELLJAR_LOG";
@@ -19,9 +20,9 @@ pub const LOG: &str = "BELLJAR_LOG";
 pub const CACHE: &str = "BELLJAR_CACHE";
 /// The interpreter to use.
 pub const PYTHON: &str = "BELLJAR_PYTHON";
-/// The user's home.
+/// The user's home directory.
 pub const HOME: &str = "HOME";
-/// Where programs are looked for.
+/// Where to look for programs.
 pub const PATH: &str = "PATH";
 /// The user's cache directory.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
@@ -35,18 +36,18 @@ pub const PYENV_ROOT: &str = "PYENV_ROOT";
 pub const UV_PYTHON_INSTALL_DIR: &str = "UV_PYTHON_INSTALL_DIR";
 /// Where the docker daemon listens.
 pub const DOCKER_HOST: &str = "DOCKER_HOST";
-/// Whether to speak TLS to it.
+/// Whether to use TLS with the daemon.
 pub const DOCKER_TLS_VERIFY: &str = "DOCKER_TLS_VERIFY";
-/// The keys to do so with.
+/// Where the keys for that TLS are.
 pub const DOCKER_CERT_PATH: &str = "DOCKER_CERT_PATH";
 
 /// Who reads a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reader {
-    /// The `belljar` command. Options that are typed win.
+    /// The `belljar` command. An option on the command line wins.
     Command,
-    /// The library, and so the command too. What a program sets in code wins.
+    /// The library, and therefore the command too. A value that a program sets in code wins.
     Library,
     /// The docker engine.
     Docker,
@@ -68,7 +69,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
     Variable { name, reader, meaning }
 }
 
-/// Every variable that Belljar reads by a name of its own choice.
+/// Every variable that Belljar reads under a fixed name.
 pub const ALL: [Variable; 18] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),

@@ -1,4 +1,4 @@
-//! What happens during a run, as it happens.
+//! What happens during a run, reported as it happens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,21 @@ use serde_json::value::RawValue;
 
 use crate::{ExecutionId, ExecutionResult, Json};
 
-/// One thing that happened in one execution, in the order in which the host learned of it.
+/// One thing that happened in one execution. Events come in the order in which the host learned of
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
     /// The execution it belongs to.
     pub execution_id: ExecutionId,
-    /// Its place in that execution's stream, from 0.
+    /// Its position in that execution's stream, counted from 0.
     pub seq: u64,
     /// What happened.
     pub kind: EventKind,
 }
 
 impl Event {
-    /// What happened as the `seq`-th thing in an execution.
+    /// An event: `kind` happened as number `seq` of an execution.
     pub fn new(execution_id: ExecutionId, seq: u64, kind: EventKind) -> Self {
         Self { execution_id, seq, kind }
     }
@@ -31,14 +32,14 @@ impl Event {
 
 /// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
 ///
-/// `Denied`, `Leftover`, `Warning` and `Ended` are the host's own: no guest can make one. The others are what
-/// the guest says.
+/// Only the host makes `Denied`, `Leftover`, `Warning` and `Ended`. No guest can make one. The
+/// other kinds report what the guest sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
     /// The script, a child process or C code wrote to descriptor 1.
     Stdout {
-        /// The text; bytes that are not UTF-8 are replaced by U+FFFD.
+        /// The text. Bytes that are not UTF-8 are replaced by U+FFFD.
         text: String,
     },
     /// The same for descriptor 2.
@@ -46,63 +47,65 @@ pub enum EventKind {
         /// The text.
         text: String,
     },
-    /// `emit_log`, or something the harness has to say.
+    /// `emit_log`, or a message from the harness.
     Log {
-        /// How loud.
+        /// The severity.
         level: LogLevel,
         /// The text.
         message: String,
     },
     /// `emit_intermediate`.
     Intermediate {
-        /// What the script calls it.
+        /// The label that the script chose.
         label: String,
         /// The partial result.
         data: Json,
     },
-    /// `emit_result`: the first one of a run.
+    /// `emit_result`. Only the first call of a run counts.
     FinalResult {
         /// The result.
         data: Json,
     },
     /// The script failed.
     Error {
-        /// One line for a person or a model.
+        /// One line, written for a person or a model.
         message: String,
-        /// The Python traceback, with the script's own lines.
+        /// The Python traceback, which quotes lines of the script.
         traceback: Option<String>,
     },
-    /// The script asked for a host that its config does not allow, or in a way that is not allowed.
+    /// The script asked for a host that its config does not allow, or asked in a way that is not
+    /// allowed.
     Denied {
-        /// The host as far as it could be read, and the port: `evil.example:443`.
+        /// The host, as far as it could be read, and the port: `evil.example:443`.
         target: String,
-        /// The rule that forbids it, in words.
+        /// The rule that forbids it, as a sentence.
         rule: String,
     },
-    /// The script's last line has run, or it failed; nothing of it is left to wait for.
+    /// The script ran to its last line, or failed. There is nothing left to wait for.
     ScriptDone,
-    /// In a session: what earlier steps' threads and processes printed after those steps had ended. It is in no
-    /// result.
+    /// Only in a session: output of threads and processes that earlier steps left behind. It was
+    /// printed after those steps had ended, so it is in no result.
     Leftover {
-        /// Where it was printed.
+        /// Which stream it was printed to.
         stream: OutputStream,
         /// The text.
         text: String,
     },
-    /// Something about the run that its caller should know. It is in the result's `warnings` too.
+    /// Something about the run that the caller should know. It is in the result's `warnings` too.
     Warning {
         /// One line.
         message: String,
     },
-    /// The run is over: the last event of every stream, however the run ended. A stream without it was cut off,
-    /// because Belljar itself failed or was ended; then there is no result either.
+    /// The run is over. This is the last event of every stream, however the run ended. If it is
+    /// missing, the stream was cut off because Belljar itself failed or was ended. Then there is no
+    /// result either.
     Ended {
-        /// What the caller gets.
+        /// The result that the caller gets.
         result: Arc<ExecutionResult>,
     },
 }
 
-/// Where something was printed.
+/// One of a script's two output streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputStream {
@@ -113,7 +116,7 @@ pub enum OutputStream {
 }
 
 impl EventKind {
-    /// The event's name, as it stands in JSON.
+    /// The event's name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Stdout { .. } => "stdout",
@@ -169,7 +172,7 @@ impl Serialize for Event {
 }
 
 impl<'de> Deserialize<'de> for Event {
-    /// From JSON only: `data` stays text, which no other format can give.
+    /// Reads JSON only. `data` stays text, and no other format can provide that.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Fields {
@@ -187,14 +190,15 @@ impl<'de> Deserialize<'de> for Event {
             rule: Option<String>,
             stream: Option<OutputStream>,
         }
-        /// `null` is a value here.
+        /// Here `null` is a value, not a missing field.
         fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
             Json::deserialize(deserializer).map(Some)
         }
         fn need<T, E: serde::de::Error>(field: Option<T>, name: &'static str) -> Result<T, E> {
             field.ok_or_else(|| E::missing_field(name))
         }
-        // Twice, because `ended` holds the fields of a result beside its own, and `serde(flatten)` would parse `data`.
+        // The text is parsed twice: `ended` has the fields of a result beside its own, and
+        // `serde(flatten)` would parse `data`.
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let fields: Fields = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
         let kind = match fields.r#type.as_str() {
@@ -233,23 +237,23 @@ impl<'de> Deserialize<'de> for Event {
     }
 }
 
-/// How loud a log line is. Names the guest invents are taken as `info`.
+/// The severity of a log line. A name that the guest invents is read as `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// For whoever debugs the script.
+    /// For someone who debugs the script.
     Debug,
     /// The default.
     Info,
-    /// Something to look at.
+    /// Something that deserves a look.
     Warning,
     /// Something went wrong.
     Error,
 }
 
 impl LogLevel {
-    /// Reads a level as Python programs write it.
+    /// Reads a level by the names that Python programs use.
     pub fn from_guest(name: &str) -> Self {
         let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
         if is(&["debug"]) {

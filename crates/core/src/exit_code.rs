@@ -1,27 +1,28 @@
-//! What the command's exit code means: the one table behind `belljar`, its help and its manual.
+//! What the command's exit codes mean. `belljar`, its help and its manual all use this one table.
 
 use crate::Verdict;
 
-/// How the `belljar` command ends. Other programs that run a script on somebody's behalf may use the same codes.
+/// How the `belljar` command ends. Other programs that run a script for somebody may use the same
+/// codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ExitCode {
-    /// The script did what was asked of it.
+    /// The script did what it was asked to do.
     Ok = 0,
-    /// The script failed, and its failure has no code of its own.
+    /// The script failed, and this kind of failure has no code of its own.
     ScriptFailed = 1,
-    /// The command was asked for something that cannot be.
+    /// The command was asked for something impossible.
     Usage = 2,
-    /// The machine or Belljar did not do its part.
+    /// The machine or Belljar itself failed.
     Infra = 3,
-    /// The script ran out of time; the same code as `timeout(1)`.
+    /// The script ran out of time. `timeout(1)` uses the same code.
     Timeout = 124,
-    /// Ctrl-C: 128 + SIGINT.
+    /// The user pressed Ctrl-C: 128 + SIGINT.
     Interrupted = 130,
     /// The script ran out of memory: 128 + SIGKILL.
     OutOfMemory = 137,
-    /// Nobody reads stdout any more: 128 + SIGPIPE.
+    /// Nobody reads stdout any longer: 128 + SIGPIPE.
     ClosedPipe = 141,
     /// Somebody asked the command to end: 128 + SIGTERM.
     Terminated = 143,
@@ -46,7 +47,7 @@ impl ExitCode {
         self as u8
     }
 
-    /// A few words, for a list in one line.
+    /// A few words, for a list on one line.
     pub const fn brief(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -1,19 +1,19 @@
-//! Names that must not be mixed up with other strings.
+//! Ids with types of their own, so that they are not mixed up with other strings.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names one execution. The caller may choose it; the host makes one up otherwise.
+/// Names one execution. The caller may choose the id. Otherwise the host makes one up.
 ///
-/// It is a label, not a proof: what binds a guest's frames to its execution is the seal
-/// (see [`wire`](crate::wire)), which the caller never sees.
+/// It is a label, not a proof. The seal binds a guest's frames to its execution (see
+/// [`wire`](crate::wire)). The caller never sees the seal.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExecutionId(String);
 
 impl ExecutionId {
-    /// Takes any string the caller uses as an id.
+    /// Takes any string as an id.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
@@ -36,7 +36,7 @@ impl fmt::Debug for ExecutionId {
     }
 }
 
-/// Names one cell within the process that made it; never reused.
+/// Names one cell within the process that made it. A number is never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CellId(u64);
@@ -47,7 +47,7 @@ impl CellId {
         Self(n)
     }
 
-    /// The number behind the name.
+    /// The number.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -1,42 +1,45 @@
 //! Where things are in a guest.
 //!
-//! Engines lay these places out, configs must keep away from them, and programs in a guest are told
-//! of them. Everybody takes them from here: a test of the house looks for copies.
+//! Engines create these places, configs must not use them, and programs in a guest are told about
+//! them. All code takes them from here. A test of the house looks for copies.
 
 use std::path::Path;
 
-/// Where scripts run and write.
+/// Where scripts run and write their files.
 pub const WORKSPACE: &str = "/workspace";
 /// Places in memory that every script can write to. The rest of the root is read-only.
 pub const SCRATCH: [&str; 3] = [WORKSPACE, "/tmp", "/dev/shm"];
-/// Where tools are kept.
+/// Where tools are.
 pub const TOOLS: &str = "/tools";
 /// Where installed dependencies are.
 pub const LAYER: &str = "/opt/pydeps";
-/// Where an interpreter is that is not the system's. A guest does not learn its place on the host.
+/// Where the interpreter is, if it is not the system's. A guest does not learn where it is on the
+/// host.
 pub const PYTHON: &str = "/opt/python";
-/// What Belljar itself needs in a guest.
+/// Belljar's own files in a guest.
 pub const BELLJAR: &str = "/run/belljar";
-/// What its supervisor needs in a container.
+/// The supervisor's files in a container.
 pub const SUPERVISOR: &str = "/opt/belljar";
 /// Where a container finds the socket of its proxy.
 pub const EGRESS: &str = "/run/belljar-egress";
-/// Certificates that programs in a guest trust, where the usual ones are not enough.
+/// Certificates that programs in a guest trust, if the usual ones are not enough.
 pub const AUTHORITIES: &str = "/run/belljar/authorities.pem";
-/// What stands in for parts of `/proc` that tell of the whole machine.
+/// Replacements for the parts of `/proc` that describe the whole machine.
 pub const PROC: &str = "/run/belljar/proc";
 
 /// The program that runs scripts: the file that is started. It is in [`BELLJAR`] or [`SUPERVISOR`].
 pub const HARNESS: &str = "harness.py";
-/// The package that the harness is made of, beside [`HARNESS`].
+/// The package with the harness's code. It is beside [`HARNESS`].
 pub const HARNESS_PACKAGE: &str = "belljar_harness";
-/// What the harness is told before it loads anything, beside [`HARNESS`].
+/// Settings that the harness reads before it loads anything. The file is beside [`HARNESS`].
 pub const TEMPLATE_SETTINGS: &str = "template.json";
 
-/// The descriptor of a guest's private channel: above the numbers that programs expect to be theirs.
+/// The descriptor of a guest's private channel. It is above the numbers that programs expect to be
+/// free.
 pub const CHANNEL: u16 = 900;
 
-/// Guest places that Belljar fills itself, on any engine. Nothing may be granted at, inside or above one.
+/// Guest paths that Belljar fills itself, on any engine. Nothing may be granted at, inside or above
+/// one.
 pub const RESERVED: [&str; 21] = [
     BELLJAR,
     EGRESS,
@@ -57,18 +60,18 @@ pub const RESERVED: [&str; 21] = [
     "/sys",
     "/tmp",
     "/usr",
-    // What container engines put into every container.
+    // Container engines put these into every container.
     "/.dockerenv",
     "/run/.containerenv",
 ];
 
-/// Places that are links in many images, and where they lead: the same place under a second name.
+/// Paths that are links in many images, and where they lead: a second name for the same place.
 ///
 /// Nothing may be granted through one. Links from `/bin` to `/sbin` and all in `/proc` are in
-/// [`RESERVED`] already. A container whose image has other links says so itself.
+/// [`RESERVED`] already. A container whose image has other links reports them itself.
 pub const LINKS: [(&str, &str); 2] = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
 
-/// The link that a path goes through, and the path without it.
+/// The link that a path goes through, and the path with the link resolved.
 pub fn through_link(path: &str) -> Option<(&'static str, String)> {
     LINKS.iter().find_map(|(link, target)| {
         let below = Path::new(path).strip_prefix(link).ok()?;
@@ -85,7 +88,7 @@ pub fn overlap(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A grant there would hide what Belljar put there.
+    /// A grant there would hide Belljar's own files.
     #[test]
     fn every_place_is_reserved() {
         for place in SCRATCH.into_iter().chain([AUTHORITIES, PROC, EGRESS, LAYER, PYTHON, SUPERVISOR, TOOLS])

@@ -1,15 +1,16 @@
-//! The words Belljar is made of, and the rules that can be checked without touching anything.
+//! Belljar's shared types, and the rules that can be checked without I/O.
 //!
-//! Every other crate speaks in these types: a [`SandboxConfig`] describes an environment,
-//! an [`ExecutionRequest`] asks for one run in it, [`Event`]s tell what happens
-//! meanwhile, and an [`ExecutionResult`] with a [`Verdict`] says how it ended.
+//! Every other crate uses these types. A [`SandboxConfig`] describes an environment. An
+//! [`ExecutionRequest`] asks for one run in it. [`Event`]s report what happens meanwhile. An
+//! [`ExecutionResult`] with a [`Verdict`] says how the run ended.
 //!
 //! ```text
 //!  config ──► request ──► wire (host → guest)
 //!                         wire (guest → host) ──► event ──► result + verdict
 //! ```
 //!
-//! Nothing here reads a file, a clock, the environment or a socket; `clippy.toml` beside this crate enforces it.
+//! Nothing here reads a file, a clock, the environment or a socket. The `clippy.toml` of this crate
+//! enforces that.
 
 pub mod config;
 pub mod environment;

@@ -1,61 +1,62 @@
-//! What a cell asked of the network, and what it was told.
+//! What a cell asked of the network, and the answers.
 
 use serde::{Deserialize, Serialize};
 
-/// Stands for the host in a line that sums up many hosts without their names. A guest cannot ask for it: what it asks for is
-/// shown in ASCII.
+/// The host of a line that sums up many hosts without their names. A guest cannot ask for it,
+/// because hosts that a guest asks for are shown in ASCII.
 pub const OTHER_HOSTS: &str = "…";
 
-/// Connections and requests to one host and port that came to the same.
+/// Connections and requests to one host and port that had the same outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Decision {
-    /// The host: in its normal spelling when it was allowed, escaped and cut when it was not. Where a run asks for too many
-    /// hosts to name, the entry of `allowed_hosts` that allowed them, or [`OTHER_HOSTS`].
+    /// The host. If it was allowed, it is in its normal spelling. If not, it is escaped and cut. A
+    /// run may ask for too many hosts to name. Then this is the entry of `allowed_hosts` that
+    /// allowed them, or [`OTHER_HOSTS`].
     pub host: String,
-    /// The port; 0 when the request was too broken to have one, and for [`OTHER_HOSTS`].
+    /// The port. It is 0 if the request was too broken to have one, and for [`OTHER_HOSTS`].
     pub port: u16,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub verdict: NetworkVerdict,
-    /// How many connections and requests this line sums up. 0 where all of its bytes flowed on connections that an earlier
-    /// step of the session has made.
+    /// How many connections and requests this line sums up. It is 0 if all of its bytes flowed on
+    /// connections that an earlier step of the session made.
     pub count: u64,
-    /// Bytes the cell sent to that host.
+    /// Bytes that the cell sent to that host.
     pub bytes_sent: u64,
-    /// Bytes that host sent to the cell.
+    /// Bytes that the host sent to the cell.
     pub bytes_received: u64,
-    /// How long they took, or have taken so far, added up, in milliseconds.
+    /// How long they took, or have taken so far, in milliseconds. The times are added up.
     pub ms: f64,
 }
 
 impl Decision {
-    /// What came of asking for this host and port. How often, and what it took, is filled in field by field.
+    /// A line for this host, port and outcome. The other fields are filled in one by one.
     pub fn new(host: impl Into<String>, port: u16, verdict: NetworkVerdict) -> Self {
         Self { host: host.into(), port, verdict, count: 0, bytes_sent: 0, bytes_received: 0, ms: 0.0 }
     }
 
-    /// Whether it stands for hosts that it does not name.
+    /// Whether the line stands for hosts that it does not name.
     pub fn is_summary(&self) -> bool {
-        // A guest may ask for a name that begins like an entry, but is never allowed to.
+        // A guest may ask for a name that begins like an entry, but such a name is never allowed.
         let is_denied = matches!(self.verdict, NetworkVerdict::Denied { .. });
         self.host == OTHER_HOSTS || (!is_denied && self.host.starts_with("*."))
     }
 }
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NetworkVerdict {
     /// It was let through.
     Allowed,
-    /// The policy, or the way it was asked for, forbids it.
+    /// The policy forbids it, or forbids the way it was asked for.
     Denied {
-        /// The rule in words.
+        /// The rule, as a sentence.
         rule: String,
     },
-    /// It was allowed but could not be done.
+    /// It was allowed, but it failed.
     Failed {
         /// What went wrong.
         reason: String,

@@ -1,8 +1,8 @@
 //! A path inside a workspace, checked once.
 //!
-//! Whoever holds a [`GuestPath`] may join it onto a directory and know, without looking again, that the *text* stays
-//! below that directory. What the text cannot promise is symbolic links: code that opens the path still opens it
-//! beneath a descriptor.
+//! Code that has a [`GuestPath`] may join it onto a directory. The *text* is sure to stay below
+//! that directory and needs no second check. The text says nothing about symbolic links, so code
+//! that opens the path still opens it beneath a descriptor.
 
 use std::fmt;
 use std::path::Path;
@@ -10,14 +10,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest path, in bytes: what one Linux system call takes.
+/// The longest path, in bytes. One Linux system call takes no more.
 const PATH_BYTES: usize = 4096;
-/// Longest component, in bytes: what common Linux file systems take.
+/// The longest component, in bytes. Common Linux file systems take no more.
 const COMPONENT_BYTES: usize = 255;
 
 /// A relative path inside a workspace, such as `out/report.csv`.
 ///
-/// Always normal: no `.`, no `..`, no empty component, no slash at either end.
+/// It is always normal: no `.`, no `..`, no empty component, no slash at either end.
 ///
 /// ```
 /// use belljar_core::GuestPath;
@@ -33,37 +33,37 @@ pub struct GuestPath(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuestPathError {
-    /// Nothing left once `.` and slashes are taken away: that is the workspace itself, not a path inside it.
+    /// Nothing is left without `.` and slashes. It is the workspace itself, not a path inside it.
     #[error("the path {path:?} names no file inside the workspace")]
     Empty {
         /// The path as given.
         path: String,
     },
-    /// It starts at a root.
+    /// It starts with a slash.
     #[error("the path {path:?} is absolute: it must be relative to the workspace")]
     Absolute {
         /// The path as given.
         path: String,
     },
-    /// It has a `..` component, even one that would come back.
+    /// It has a `..` component, even one that would stay inside.
     #[error("the path {path:?} has a `..` component: it must stay inside the workspace")]
     Parent {
         /// The path as given.
         path: String,
     },
-    /// No system call takes a NUL.
+    /// It has a NUL byte, which no system call takes.
     #[error("the path {path:?} has a NUL byte")]
     Nul {
         /// The path as given.
         path: String,
     },
-    /// Longer than the kernel takes.
+    /// It is longer than the kernel takes.
     #[error("the path is {bytes} bytes long: at most {PATH_BYTES} are allowed")]
     TooLong {
-        /// Its length once normal.
+        /// Its length in normal form.
         bytes: usize,
     },
-    /// A component longer than a file system takes.
+    /// A component is longer than a file system takes.
     #[error("the path's component {component:?} is longer than {COMPONENT_BYTES} bytes")]
     ComponentTooLong {
         /// The component.
@@ -72,7 +72,7 @@ pub enum GuestPathError {
 }
 
 impl GuestPath {
-    /// Checks a path and takes `.` components and repeated slashes out of it.
+    /// Checks a path, and removes `.` components and repeated slashes.
     pub fn new(path: &str) -> Result<Self, GuestPathError> {
         if path.contains('\0') {
             return Err(GuestPathError::Nul { path: path.to_owned() });
@@ -100,7 +100,8 @@ impl GuestPath {
         }
     }
 
-    /// The path below this one. `below` obeys the same rules as a path of its own, so `join` cannot climb.
+    /// A path below this one. `below` follows the same rules as any path, so `join` cannot climb
+    /// out.
     pub fn join(&self, below: &str) -> Result<Self, GuestPathError> {
         let below = Self::new(below)?;
         Self::new(&format!("{self}/{below}"))
@@ -111,7 +112,7 @@ impl GuestPath {
         &self.0
     }
 
-    /// Its components, outermost first; at least one, none empty.
+    /// Its components, outermost first. There is at least one, and none is empty.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/')
     }

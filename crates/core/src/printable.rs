@@ -1,33 +1,37 @@
 //! Which characters can be shown as they are.
 //!
-//! A terminal acts on some characters instead of showing them, and others change how their neighbours look: control characters, marks that
-//! reverse the direction of text, characters of no width. Lists of bad ones are never complete, so this is a list of good ones: what Unicode
-//! calls letters, marks, digits, punctuation and symbols, as far as they can be seen.
+//! A terminal acts on some characters instead of showing them. Others change how their neighbours
+//! look: control characters, marks that reverse the direction of text, characters without width. A
+//! list of bad characters is never complete, so this is a list of good ones. It has what Unicode
+//! calls letters, marks, digits, punctuation and symbols, if they are visible.
 
-/// Whether a character takes up room, shows as itself, and leaves its neighbours alone. Line breaks and tabs do not.
+/// Whether a character takes up space, shows as itself, and does not change its neighbours. Line
+/// breaks and tabs fail this test.
 pub fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
         '\0'..='\u{9f}' => false,
-        // Most text; the table that `escape_debug` looks at takes longer.
+        // Most text is here. The table that `escape_debug` uses is slower.
         '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' => true,
         '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => true,
-        // Spaces of text that is not English: as wide as they look.
+        // Spaces in text that is not English. They are as wide as they look.
         '\u{a0}' | '\u{202f}' | '\u{3000}' => true,
-        // They choose between the two ways of drawing an emoji, and can do nothing else.
+        // They choose between two ways to draw an emoji, and do nothing else.
         '\u{fe0e}' | '\u{fe0f}' => true,
-        // Letters and marks by name that show nothing ("default ignorable" in Unicode).
+        // By name they are letters and marks, but they show nothing ("default ignorable" in
+        // Unicode).
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => false,
         '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => false,
         '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => false,
-        // The standard library escapes what is not assigned, private, a format character, a separator or a surrogate.
+        // The standard library escapes characters that are unassigned, private, format characters,
+        // separators or surrogates.
         c => c.escape_debug().len() == 1 || is_combining(c),
     }
 }
 
 /// Whether a character is drawn onto the one before it.
 pub fn is_combining(c: char) -> bool {
-    // By itself such a character is escaped; behind another it is not.
+    // Such a character is escaped by itself, but not behind another one.
     c > '\u{2ff}' && c.escape_debug().len() > 1 && {
         let mut pair = [b'x', 0, 0, 0, 0];
         let length = 1 + c.encode_utf8(&mut pair[1..]).len();

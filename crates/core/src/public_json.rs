@@ -1,6 +1,7 @@
-//! The JSON that other programs read, pinned: a change to it shows up as a diff of a snapshot. Test code only.
+//! Pins the JSON that other programs read. A change to it shows up as a diff of a snapshot. Test
+//! code only.
 //!
-//! `doctor --json` is the command's own and is pinned there.
+//! `doctor --json` belongs to the command and is pinned there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,7 +169,7 @@ fn json() -> impl Strategy<Value = Json> {
     tree.prop_map(|value| Json::of(&value).unwrap())
 }
 
-/// Milliseconds as we measure them: whole microseconds, which JSON's reader takes back exactly.
+/// Milliseconds as they are measured: whole microseconds, which the JSON reader restores exactly.
 fn milliseconds() -> impl Strategy<Value = f64> {
     (0u64..1 << 40).prop_map(|micros| micros as f64 / 1e3)
 }
@@ -266,7 +267,7 @@ proptest! {
 
     #[test]
     fn any_event_is_read_back_as_it_was(seq in any::<u64>(), id in ".{0,9}", kind in any_kind()) {
-        // The result inside names the same execution: that is what its one `execution_id` says.
+        // The result inside names the same execution: there is only one `execution_id` in the JSON.
         let kind = match kind {
             EventKind::Ended { result } => {
                 let result = ExecutionResult { execution_id: ExecutionId::new(&*id), ..(*result).clone() };
@@ -284,7 +285,7 @@ proptest! {
         script in ".{0,40}",
         id in prop::option::of(".{0,9}"),
         interactive in prop::option::of(any::<bool>()),
-        // Up to twelve days. Past fifty, seconds in a double lose their nanoseconds.
+        // Up to twelve days. Past fifty days, seconds in a double lose their nanoseconds.
         millis in prop::option::of(0u64..1 << 30),
         required_secrets in prop::collection::vec("[A-Z]{1,5}", 0..3),
     ) {

@@ -1,4 +1,5 @@
-//! Files in the repository that are rendered from code: compared by a test, written by `make reference`.
+//! Files in the repository that are rendered from code. A test compares them. `make reference`
+//! writes them.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +12,7 @@ use std::path::Path;
 use crate::environment::{self, Reader};
 use crate::{ExitCode, Verdict, wire};
 
-/// Set by `make reference`.
+/// `make reference` sets this.
 const WRITE: &str = "BELLJAR_WRITE_REFERENCE";
 
 #[test]
@@ -46,7 +47,7 @@ fn no_variable_is_named_and_left_out_of_the_page() {
     }
 }
 
-/// Says of a page where it comes from.
+/// Tells the reader of a page where it comes from.
 const NOTICE: &str = "<!-- Written by `make reference`; change the code instead. -->\n";
 
 fn exit_codes() -> String {

@@ -7,48 +7,51 @@ use serde::{Deserialize, Serialize};
 use crate::ExecutionId;
 use crate::config::ExecutionMode;
 
-/// One script to run. Built at the edge (CLI, server, SDK), passed through unchanged.
+/// One script to run. The edge (CLI, server, SDK) builds it, and nothing changes it on the way.
 ///
-/// As JSON, only `script` is needed. A field that is not known is an error: it would be a wish nobody hears.
+/// In JSON, only `script` is required. An unknown field is an error, because it would be a wish
+/// that nobody fulfils.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExecutionRequest {
-    /// The Python source, exactly as it should be compiled.
+    /// The Python source, exactly as it is compiled.
     pub script: String,
-    /// Names the execution; made up by the host when absent.
+    /// Names the execution. Without it the host makes up a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<ExecutionId>,
     /// Overrides the config's mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ExecutionMode>,
-    /// Overrides the config's `execution_timeout_sec`. In JSON: seconds, fractions count.
+    /// Overrides the config's `execution_timeout_sec`. In JSON it is a number of seconds, with
+    /// fractions.
     #[serde(default, with = "seconds", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// Names that must be in the guest's environment before the script may start, besides the config's secrets.
+    /// Variables that must be in the guest's environment before the script may start, besides the
+    /// config's secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_secrets: Vec<String>,
 }
 
-/// A script that cannot be a script.
+/// Why a script cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// Nothing but white space.
+    /// It is empty, or has only white space.
     #[error("the script is empty: there is nothing to run")]
     Empty,
-    /// Python refuses a NUL in source text.
+    /// It has a NUL, which Python refuses in source text.
     #[error("the script has a NUL byte at line {line}: Python source text cannot hold one")]
     Nul {
         /// The line, from 1.
         line: usize,
     },
-    /// Not text.
+    /// It is not UTF-8.
     #[error("the script is not UTF-8: byte {byte:#04x} at offset {offset} (line {line})")]
     NotUtf8 {
         /// The first bad byte.
         byte: u8,
-        /// Where it is.
+        /// The offset of that byte.
         offset: usize,
         /// Its line, from 1.
         line: usize,
@@ -56,7 +59,7 @@ pub enum ScriptError {
 }
 
 impl ExecutionRequest {
-    /// A request for `script` with everything else left to the config.
+    /// A request for `script`. The config decides everything else.
     pub fn new(script: impl Into<String>) -> Self {
         Self {
             script: script.into(),
@@ -67,7 +70,7 @@ impl ExecutionRequest {
         }
     }
 
-    /// Takes a script as it came from a file or a pipe.
+    /// Takes a script from a file or a pipe.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ScriptError> {
         String::from_utf8(bytes).map(Self::new).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
@@ -83,21 +86,21 @@ impl ExecutionRequest {
         self
     }
 
-    /// Gives this execution a time limit of its own.
+    /// Sets a time limit for this execution.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Runs it in this mode whatever the config says.
+    /// Sets the mode of this execution. The config's mode does not count.
     #[must_use]
     pub fn with_mode(mut self, mode: ExecutionMode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// Refuses what no interpreter could run, before a cell is spent on it.
+    /// Refuses a script that no interpreter could run, before a cell is spent on it.
     pub fn check(&self) -> Result<(), ScriptError> {
         if self.script.trim().is_empty() {
             return Err(ScriptError::Empty);

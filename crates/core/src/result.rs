@@ -1,7 +1,7 @@
 //! What is left when a run is over.
 //!
-//! A result is one flat JSON object, both ways. `success` and `duration_ms` follow from other fields: they are
-//! written for whoever reads the JSON, and not read back.
+//! A result is one flat JSON object, both ways. `success` and `duration_ms` follow from other
+//! fields. They are written for readers of the JSON, and are not read back.
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -17,10 +17,10 @@ pub struct ExecutionResult {
     pub execution_id: ExecutionId,
     /// How it ended.
     pub verdict: Verdict,
-    /// What the script gave to `emit_result`. JSON has no way to tell `None` from a result that is `null`:
-    /// both are written as `null`, which is read as `None`.
+    /// What the script passed to `emit_result`. JSON cannot tell `None` from a result that is
+    /// `null`. Both are written as `null`, which is read as `None`.
     pub final_data: Option<Json>,
-    /// Every `emit_intermediate`, in order; kept on failure too.
+    /// Every `emit_intermediate`, in order. They are kept on failure too.
     pub intermediates: Vec<Intermediate>,
     /// Every `emit_log`, in order.
     pub logs: Vec<LogLine>,
@@ -28,30 +28,33 @@ pub struct ExecutionResult {
     pub stdout: String,
     /// Everything written to descriptor 2.
     pub stderr: String,
-    /// What went wrong, for a person or a model; absent on success.
+    /// What went wrong, written for a person or a model. Absent on success.
     pub error: Option<String>,
-    /// The Python traceback, when the script raised.
+    /// The Python traceback, if the script raised.
     pub traceback: Option<String>,
-    /// What the host has to say about the sandbox and the run: a tool that did not load, a process that the
-    /// kernel killed, data that had to be changed. No guest can put anything here.
+    /// The host's warnings about the sandbox and the run: a tool that did not load, a process that
+    /// the kernel killed, data that had to be changed. No guest can put anything here.
     pub warnings: Vec<String>,
-    /// Whom the script asked the proxy for and what came of it: a line for each host, port and outcome, in order
-    /// of their beginnings; empty where it has no network.
+    /// Which hosts the script asked the proxy for, with the outcome. There is a line for each host,
+    /// port and outcome, in the order in which they began. It is empty if the script has no
+    /// network.
     ///
-    /// Past 500 refusals, or 500 other lines, hosts are counted without their names (see [`Decision::host`]). A
-    /// connection that was dropped before it named a host has no line: the script hung up or said nothing, or the
-    /// run ended while it waited for its turn. With the docker engine there are no lines if its proxy is lost.
+    /// After 500 refusals, or 500 other lines, hosts are counted without their names (see
+    /// [`Decision::host`]). A connection that was dropped before it named a host has no line. Then
+    /// the script hung up or sent nothing, or the run ended while the connection waited for its
+    /// turn. With the docker engine there are no lines if its proxy is lost.
     pub network: Vec<Decision>,
-    /// Bytes the guest sent: frames, stdout and stderr.
+    /// Bytes that the guest sent: frames, stdout and stderr.
     pub output_bytes: u64,
-    /// What the run cost.
+    /// What the run used.
     pub usage: Usage,
     /// The engine that ran it.
     pub engine: String,
 }
 
 impl ExecutionResult {
-    /// A result that says how it ended and nothing else; the rest is filled in field by field.
+    /// A result that says how the run ended, and nothing else. The other fields are filled in one
+    /// by one.
     pub fn new(execution_id: ExecutionId, verdict: Verdict, engine: impl Into<String>) -> Self {
         Self {
             execution_id,
@@ -81,14 +84,14 @@ impl ExecutionResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Intermediate {
-    /// What the script calls it.
+    /// The label that the script chose.
     pub label: String,
     /// The partial result.
     pub data: Json,
 }
 
 impl Intermediate {
-    /// A partial result under its name.
+    /// A partial result with its label.
     pub fn new(label: impl Into<String>, data: Json) -> Self {
         Self { label: label.into(), data }
     }
@@ -98,7 +101,7 @@ impl Intermediate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// How loud.
+    /// The severity.
     pub level: LogLevel,
     /// The text.
     pub message: String,
@@ -111,24 +114,25 @@ impl LogLine {
     }
 }
 
-/// What a run cost. A figure the engine cannot measure is absent, never guessed.
+/// What a run used. A figure that the engine cannot measure is absent, never guessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// From request written to result built, in milliseconds.
+    /// Time from the request written to the result built, in milliseconds.
     pub wall_ms: f64,
     /// Processor time of the whole process tree, in milliseconds.
     pub cpu_ms: Option<f64>,
-    /// Largest memory charge of the whole process tree, in bytes.
+    /// The most memory charged to the whole process tree, in bytes.
     pub peak_memory_bytes: Option<u64>,
-    /// Processes of the run that the kernel killed for memory.
+    /// Processes of the run that the kernel killed because memory ran out.
     pub oom_kills: Option<u64>,
-    /// Processes and threads that the kernel refused to make at the limit.
+    /// Processes and threads that the kernel refused to make because of the limit.
     pub forks_refused: Option<u64>,
 }
 
 impl Serialize for ExecutionResult {
-    /// One flat object; `verdict` is a plain word, with `exit_code` or `signal` beside it where it has one.
+    /// Writes one flat object. `verdict` is a plain word. Beside it is `exit_code` or `signal`, if
+    /// the verdict has one.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("execution_id", &self.execution_id)?;
@@ -138,7 +142,7 @@ impl Serialize for ExecutionResult {
 }
 
 impl ExecutionResult {
-    /// All fields but the execution's name, which an event has anyway.
+    /// Writes all fields but the execution's id, which an event has anyway.
     pub(crate) fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("success", &self.success())?;
         map.serialize_entry("verdict", self.verdict.name())?;

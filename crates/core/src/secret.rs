@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A secret's value. It prints, logs and serialises as `***`; [`Secret::expose`] is the one way to read it, so every use
-/// can be found by that name.
+/// A secret's value. It prints, logs and serialises as `***`. [`Secret::expose`] is the only way to
+/// read it, so every use can be found by that name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -15,7 +15,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The value itself, for the one place that hands it to a guest or a remote host.
+    /// The value itself, for the one place that gives it to a guest or a remote host.
     pub fn expose(&self) -> &str {
         &self.0
     }

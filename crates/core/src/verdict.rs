@@ -1,37 +1,38 @@
-//! How a run ended, in one word that the host chose.
+//! How a run ended, in one word that the host chooses.
 
 use std::fmt;
 
 /// The one verdict every run ends with.
 ///
-/// Decided by the host from what the kernel says (wait status, cgroup counters, its own clock) and from the frames it
-/// authenticated; nothing a script writes can choose one. A verdict is data about the *user's* code: when Belljar itself
-/// fails the caller gets an error instead, except for [`Verdict::Infra`], where the cell was lost in the middle
-/// of a run that had already begun.
+/// The host decides it from what the kernel says (wait status, cgroup counters, its own clock) and
+/// from the frames it authenticated. Nothing a script writes can choose a verdict. A verdict is
+/// data about the *user's* code. When Belljar itself fails, the caller gets an error instead. The
+/// exception is [`Verdict::Infra`]: the cell was lost in the middle of a run that had already
+/// begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The script did what was asked of it.
+    /// The script did what it was asked to do.
     Ok,
     /// The script raised, or called `sys.exit`.
     Exception,
     /// The script ended without calling `emit_result`.
     NoResult,
-    /// The process ended by itself, behind the harness's back.
+    /// The process ended by itself, without the harness.
     Exited {
         /// Its exit code.
         code: i32,
     },
-    /// A signal ended the process, and not one of ours.
+    /// A signal ended the process, and Belljar did not send it.
     Signaled {
         /// Its number.
         signal: i32,
     },
     /// It ran longer than `execution_timeout_sec`.
     TimeoutWall,
-    /// It used more processor time than it may.
+    /// It used more processor time than its limit.
     TimeoutCpu,
-    /// The kernel killed it for memory.
+    /// The kernel killed it because memory ran out.
     Oom,
     /// It failed after it could make no more processes or threads.
     Pids,
@@ -41,12 +42,12 @@ pub enum Verdict {
     Output,
     /// The caller gave up.
     Cancelled,
-    /// The cell was lost for a reason that is not the script's.
+    /// The cell was lost, and the script was not the reason.
     Infra,
 }
 
 impl Verdict {
-    /// The verdict's name, as it stands in JSON.
+    /// The verdict's name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -65,7 +66,7 @@ impl Verdict {
         }
     }
 
-    /// Reads a verdict as JSON has it: its name, and the exit code or signal beside it.
+    /// Reads a verdict from JSON: its name, and the exit code or signal beside it.
     pub(crate) fn from_parts(name: &str, code: Option<i32>, signal: Option<i32>) -> Result<Self, String> {
         let missing = |field: &str| format!("the verdict {name:?} needs the field {field:?}");
         Ok(match name {

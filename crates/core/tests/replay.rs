@@ -1,6 +1,8 @@
-//! The fuzz targets' claims, on a stable toolchain: the corpus in `fuzz/`, and what comes of changing it at random.
+//! The fuzz targets' claims on a stable toolchain: runs the corpus in `fuzz/`, and random changes
+//! of it.
 //!
-//! The entries are the targets' own (`fuzz/entries.rs`). A fuzzer looks further; this keeps what it found from coming back.
+//! The entries are the targets' own (`fuzz/entries.rs`). A fuzzer looks further. This test keeps
+//! what it found from coming back.
 
 #![expect(clippy::disallowed_methods, reason = "the corpus is read from files; the crate itself does no I/O")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
@@ -10,7 +12,7 @@ mod entries;
 #[path = "../../../fuzz/replay.rs"]
 mod replay;
 
-/// What the formats are made of, and what breaks readers.
+/// Parts of the formats, and things that break readers.
 const WORDS: &[&[u8]] = &[
     b"\n",
     b"\r",

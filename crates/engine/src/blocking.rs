@@ -1,21 +1,22 @@
-//! Work that blocks, off the async threads.
+//! Runs blocking work off the async threads.
 //!
-//! Not by `tokio::task::spawn_blocking`, which panics where the machine has no thread to give: a host at its limits gets an
-//! error that says so.
+//! This does not use `tokio::task::spawn_blocking`, which panics if the machine cannot start
+//! another thread. A host at its limits gets an error that says so.
 
 use std::io;
 use std::thread;
 
 use tokio::sync::oneshot;
 
-/// Does something that blocks on a thread of its own. An error where no thread can be had, or where the work panicked.
+/// Runs blocking work on a thread of its own. An error if no thread can be started, or if the work
+/// panicked.
 pub(crate) async fn on_a_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, outcome) = oneshot::channel();
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // Whoever waited may have given up.
+        // The waiting caller may have given up.
         let _ = done.send(work());
     })?;
     outcome.await.map_err(|_| io::Error::other(format!("the thread {name} panicked")))

@@ -3,11 +3,11 @@
 /// What an engine can enforce here.
 #[derive(Debug, Clone)]
 pub struct Capabilities {
-    /// Every protection and how it stands.
+    /// Every protection and its state.
     pub protections: Vec<Protection>,
-    /// Whether it can let a guest talk to chosen hosts and to nobody else.
+    /// Whether it can let a guest reach chosen hosts and no others.
     pub egress_policy: bool,
-    /// Names of protections that no cell can do without and that are not there.
+    /// Names of the missing protections without which no cell can be made.
     pub obstacles: Vec<&'static str>,
 }
 
@@ -28,18 +28,18 @@ impl Capabilities {
     }
 }
 
-/// One protection as it stands on this machine.
+/// One protection and its state on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protection {
     /// Its name, as configs write it in `require`.
     pub name: &'static str,
     /// What it does for the user, in a few words.
     pub purpose: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
 }
 
-/// How a protection stands.
+/// The state of a protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// In force.
@@ -54,7 +54,7 @@ pub enum State {
         /// What to do about it.
         remedy: String,
     },
-    /// Not there.
+    /// Not available.
     Missing {
         /// Why.
         reason: String,

@@ -1,4 +1,5 @@
-//! What a blueprint asks for that an engine may be unable to give: the part that every engine checks first.
+//! What a blueprint asks for that an engine may be unable to enforce. This is the part that every
+//! engine checks first.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ pub fn config(config: &SandboxConfig) -> Result<(), EngineError> {
     config.validate().map_err(|source| EngineError::Config { name: config.name.clone(), source })
 }
 
-/// Refuses a config that requires a protection which is not in force.
+/// Refuses a config that requires a protection that is not in force.
 pub fn required(
     engine: &'static str,
     config: &SandboxConfig,
@@ -29,7 +30,7 @@ pub fn required(
     Ok(())
 }
 
-/// Refuses tools whose file names are not plain, or are used twice.
+/// Refuses tools whose file names are not plain or not unique.
 pub fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
     let mut seen = BTreeSet::new();
     for tool in &blueprint.tools {

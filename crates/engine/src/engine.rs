@@ -19,7 +19,7 @@ pub trait Engine: Send + Sync + 'static {
     /// `native`, `docker`, …
     fn name(&self) -> &'static str;
 
-    /// The same with what is worth knowing about it here.
+    /// The name, with what is worth knowing about this engine here.
     fn describe(&self) -> String {
         self.name().to_owned()
     }
@@ -27,7 +27,8 @@ pub trait Engine: Send + Sync + 'static {
     /// What this engine can enforce here.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Makes a blueprint ready. Refuses one whose policy it cannot enforce; long work is told through `progress`.
+    /// Makes a blueprint ready. Refuses a blueprint whose policy it cannot enforce. Reports long
+    /// work through `progress`.
     fn prepare<'a>(
         &'a self,
         blueprint: &'a Blueprint,
@@ -42,16 +43,16 @@ pub trait Engine: Send + Sync + 'static {
 
 /// A blueprint made ready.
 pub trait Template: Send + Sync + 'static {
-    /// What came of making it ready.
+    /// The outcome of `prepare`: interpreter, tools, warnings.
     fn report(&self) -> &TemplateReport;
 
-    /// Whether its cells are used again: they then count as stock while they are in use.
+    /// Whether its cells are used again. If so, cells in use count as stock too.
     fn cells_come_back(&self) -> bool {
         false
     }
 
-    /// Ends every cell that was ever made of it, those in use too, and lets no more be made. Dropping a template leaves its cells to those who
-    /// hold them.
+    /// Ends every cell that was ever made of it, also those in use, and makes no more. Dropping a
+    /// template leaves its cells to those who hold them.
     fn close(&self);
 
     /// Makes a cell that is ready for a request.
@@ -61,9 +62,9 @@ pub trait Template: Send + Sync + 'static {
 /// How soon a cell will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Somebody waits for it: no preparation that the first run would not need.
+    /// A caller waits for it. No preparation is done that the first run does not need.
     Now,
-    /// It goes into the stock: whatever makes its first run faster is worth doing.
+    /// It goes into the stock. Whatever makes its first run faster is worth doing.
     Later,
 }
 
@@ -74,8 +75,9 @@ pub struct Blueprint {
     pub config: SandboxConfig,
     /// Functions that scripts may call.
     pub tools: Vec<ToolSource>,
-    /// Values of the secrets that the config has the engine's proxy set on the way out, by name. No cell sees
-    /// them. A runtime fills them in from its own secrets; whoever asks an engine directly does it here.
+    /// Values, by name, of the secrets that the engine's proxy injects into requests, as the config
+    /// says. No cell sees them. A runtime fills them in from its own secrets. Callers who use an
+    /// engine directly set them here.
     pub injected: BTreeMap<String, Secret>,
 }
 
@@ -91,19 +93,19 @@ impl Blueprint {
 pub struct ToolSource {
     /// Its file name, ending in `.py`.
     pub file_name: String,
-    /// Its text.
+    /// Its source text.
     pub source: String,
 }
 
-/// What came of making a blueprint ready.
+/// The outcome of `prepare`: interpreter, tools, warnings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TemplateReport {
     /// The interpreter's version.
     pub python: String,
-    /// Where it is on the host.
+    /// The interpreter's path on the host.
     pub python_path: String,
     /// Names of the tools that scripts can call.
     pub tools: Vec<String>,
-    /// A tool that did not load, a preload that failed: worth knowing, no reason to stop.
+    /// A tool that did not load, or a preload that failed. Worth knowing, but no reason to stop.
     pub warnings: Vec<String>,
 }

@@ -1,7 +1,8 @@
 //! Everything that can go wrong with an engine, and whose fault it is.
 //!
-//! The variants are those that every engine can have. What only one engine knows is its own error, carried as
-//! [`EngineError::Engine`] together with whose fault it is, so an engine outside of this crate can report its own.
+//! The variants are failures that every engine can have. A failure that only one engine knows is
+//! that engine's own error, carried by [`EngineError::Engine`] together with whose fault it is. So
+//! an engine outside this crate can report its own errors.
 
 use std::error::Error;
 use std::fmt;
@@ -19,10 +20,10 @@ pub enum EngineError {
     Config {
         /// The config's name.
         name: String,
-        /// The rule.
+        /// The rule that it breaks.
         source: ConfigError,
     },
-    /// This machine lacks something that no cell can do without.
+    /// This machine lacks something without which no cell can be made.
     #[error("no cell can be made on this machine: {what} is missing: {reason}. {remedy}")]
     Machine {
         /// What is missing.
@@ -39,22 +40,22 @@ pub enum EngineError {
         engine: &'static str,
         /// What was asked for.
         what: String,
-        /// Why it cannot.
+        /// Why it cannot be enforced.
         reason: String,
         /// What to do.
         remedy: String,
     },
-    /// A file resource is not there, or cannot be looked at.
+    /// A file resource does not exist, or cannot be accessed.
     #[error("file resource {host_path} -> {container_path}: {source}")]
     Resource {
         /// Where it should be.
         host_path: PathBuf,
-        /// Where it would show up.
+        /// Where it would be mounted.
         container_path: String,
         /// What is wrong.
         source: io::Error,
     },
-    /// A file resource that is reached through a link which a guest can have made.
+    /// A file resource is reached through a link that a guest can have made.
     #[error(
         "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because somebody else than root \
          could have put it there. Name the place itself that is meant"
@@ -62,23 +63,23 @@ pub enum EngineError {
     LinkInResource {
         /// What was asked for.
         host_path: PathBuf,
-        /// The link on the way there.
+        /// The link on the way to it.
         link: PathBuf,
-        /// What it says.
+        /// The target of the link.
         target: PathBuf,
     },
-    /// A file resource that a script could replace by something else.
+    /// A script could replace a file resource with something else.
     #[error(
         "file resource {inner} is inside {outer}, which scripts may write to: a script could put something else in its place. \
          Grant {outer} alone, make it read-only, or move {inner} out of it"
     )]
     ReplaceableResource {
-        /// The one inside.
+        /// The resource inside.
         inner: PathBuf,
-        /// The writable one around it.
+        /// The writable resource around it.
         outer: PathBuf,
     },
-    /// Two tools have one name, or a name that is none.
+    /// Two tools have the same file name, or a file name is not valid.
     #[error("tool file name `{name}` {rule}")]
     ToolName {
         /// The name.
@@ -86,12 +87,13 @@ pub enum EngineError {
         /// What is wrong with it.
         rule: &'static str,
     },
-    /// What a template makes its cells from is gone. Preparing the blueprint again may help, and the pool does.
+    /// What a template makes its cells from is gone. Preparing the blueprint again may help, and
+    /// the pool does that.
     #[error("what sandbox `{name}` makes its cells from is gone{}", quoted(.last_words))]
     TemplateGone {
         /// The sandbox.
         name: String,
-        /// What it said last.
+        /// What it wrote last.
         last_words: String,
     },
     /// A cell could not be made.
@@ -102,7 +104,7 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// The system refused something ordinary.
+    /// An ordinary operation failed.
     #[error("{action} failed")]
     Io {
         /// What was tried.
@@ -110,12 +112,12 @@ pub enum EngineError {
         /// Why it failed.
         source: io::Error,
     },
-    /// Something only this engine knows about.
+    /// A failure that only this engine knows.
     #[error(transparent)]
     Engine(EngineFailure),
 }
 
-/// An engine's own error, and whose fault it is. It reads as the error itself does.
+/// An engine's own error, and whose fault it is. It displays as the error itself does.
 #[derive(Debug)]
 pub struct EngineFailure {
     engine: &'static str,
@@ -147,20 +149,20 @@ impl Error for EngineFailure {
     }
 }
 
-/// Whose fault a failure is; status codes and exit codes follow from it.
+/// Whose fault a failure is. Status codes and exit codes follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// The caller asked for something impossible.
     Caller,
-    /// The machine or a program we depend on does not do its part.
+    /// The machine, or a program we depend on, does not do its part.
     Backend,
-    /// Ours.
+    /// Belljar itself is at fault.
     Internal,
 }
 
 impl EngineError {
-    /// An engine's own error.
+    /// Wraps an engine's own error.
     pub fn of_engine(
         engine: &'static str,
         fault: Fault,
@@ -169,7 +171,7 @@ impl EngineError {
         Self::Engine(EngineFailure { engine, fault, error: error.into() })
     }
 
-    /// For `map_err`: what was tried.
+    /// For `map_err`: names what was tried.
     pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }
@@ -185,7 +187,7 @@ impl EngineError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            // What the machine has run out of is not what was asked for.
+            // A shortage on the machine is not the caller's fault.
             Self::Resource { source, .. } if is_shortage(source) => Fault::Backend,
             Self::Config { .. }
             | Self::Unenforceable { .. }
@@ -201,7 +203,7 @@ impl EngineError {
     }
 }
 
-/// Whether the machine has run out of something: room on a disk, memory, descriptors.
+/// Whether the machine has run out of something: disk space, memory, descriptors.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
@@ -209,7 +211,7 @@ pub(crate) fn is_shortage(error: &io::Error) -> bool {
     kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
-/// Whether a program that runs elsewhere, of which there are only words, found a disk full.
+/// Whether a message of a program that runs elsewhere says that a disk is full.
 #[cfg(feature = "docker")]
 pub(crate) fn says_disk_is_full(text: &str) -> bool {
     let text = text.to_ascii_lowercase();

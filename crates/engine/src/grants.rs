@@ -1,13 +1,16 @@
-//! Opens what a config grants of the host's files, so that it is what the config's author meant.
+//! Opens the host files that a config grants, and makes sure they are what the config's author
+//! meant.
 //!
-//! A script that may write to a granted directory can put a symbolic link where something else was, and whoever follows
-//! that link later ends up wherever the script likes. So:
+//! A script that may write to a granted directory can put a symbolic link in the place of something
+//! else. Whoever follows that link later ends up wherever the script likes. So:
 //!
-//! * a grant inside a directory that scripts may write to is refused, because a script could replace it, whatever names the two
-//!   are given by: `inside` compares files and places in file systems, not names alone;
-//! * of the links on the way to a grant only those are followed that no guest can have made: root's own, in directories
-//!   that only root may write to. Guests never are root, on no engine;
-//! * what was found is opened once, without following anything, and whoever mounts it compares.
+//! * A grant inside a directory that scripts may write to is refused, because a script could
+//!   replace it. The names of the two do not matter: `inside` compares files and places in file
+//!   systems, not names alone.
+//! * A link on the way to a grant is followed only if no guest can have made it: it is root's own,
+//!   in a directory that only root may write to. Guests are never root, on any engine.
+//! * What was found is opened once, without following anything. Whoever mounts it compares the
+//!   mount with it.
 
 mod inside;
 
@@ -24,16 +27,16 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use self::inside::Surroundings;
 use crate::EngineError;
 
-/// One granted file or directory, held open: whatever becomes of its name, this is what was meant.
+/// One granted file or directory, held open. Whatever happens to its name, this is what was meant.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    /// Its path without any link.
+    /// Its path, with no link in it.
     pub(crate) path: PathBuf,
     #[cfg(feature = "native")]
     pub(crate) metadata: Metadata,
-    /// By what the kernel tells it from every other file as long as it is open.
+    /// Tells it from every other file for as long as it is open.
     pub(crate) identity: FileIdentity,
-    /// What it is inside of.
+    /// The directories it is inside.
     around: Surroundings,
     _handle: OwnedFd,
 }
@@ -51,12 +54,12 @@ pub(crate) fn open_all(resources: &[FileResource]) -> Result<Vec<Grant>, EngineE
     Ok(grants)
 }
 
-/// A resource, and what is known of it.
+/// A resource, and what is known about it.
 pub(crate) struct Named<'a> {
     pub(crate) resource: &'a FileResource,
-    /// As whoever mounts it will be asked for it.
+    /// The path that will be mounted.
     pub(crate) path: &'a Path,
-    /// As it is here, if it is.
+    /// The file as seen from here, if it can be seen.
     pub(crate) seen: Option<&'a Grant>,
 }
 
@@ -74,7 +77,7 @@ impl Grant {
     }
 }
 
-/// Refuses a grant that lies inside another one which scripts may write to.
+/// Refuses a grant that lies inside another one that scripts may write to.
 pub(crate) fn refuse_replaceable(grants: &[Named<'_>]) -> Result<(), EngineError> {
     for outer in grants.iter().filter(|named| !named.resource.read_only) {
         if let Some(inner) = grants.iter().find(|inner| inner.is_inside(outer)) {
@@ -102,7 +105,7 @@ pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
         }
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // Between looking and opening a link can have appeared; then this fails.
+    // A link can have appeared between the check and the opening. Then this fails.
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let handle = rustix::fs::openat2(rustix::fs::CWD, &path, flags, Mode::empty(), resolve)
         .map_err(|error| missing(error.into()))?;
@@ -133,7 +136,8 @@ impl From<io::Error> for Unresolved {
     }
 }
 
-/// The path with every link on the way replaced by what it says, or the link that cannot be trusted.
+/// The path with every link on the way replaced by its target. An error if a link cannot be
+/// trusted.
 fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
     const MOST_LINKS: usize = 40;
     let mut links = 0;
@@ -166,7 +170,7 @@ fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
     Ok(resolved)
 }
 
-/// The names a path is made of, last first.
+/// The components of a path, last first.
 fn names(path: &Path) -> Vec<PathBuf> {
     let name = |component| match component {
         Component::Normal(name) => Some(PathBuf::from(name)),
@@ -193,7 +197,7 @@ mod tests {
         FileResource { read_only, ..FileResource::new(path, "/data/x") }
     }
 
-    /// A directory that somebody else than root may write to, whoever runs the tests.
+    /// A directory that users other than root may write to, whoever runs the tests.
     fn anybodys() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn links_of_the_system_are_followed() {
-        // Every Linux has one of these, and root alone can change it.
+        // Every Linux has one of these, and only root can change it.
         let link = ["/proc/self", "/var/run", "/bin"].map(Path::new).into_iter().find(|path| {
             let parent = fs::symlink_metadata(path.parent().unwrap());
             path.is_symlink()

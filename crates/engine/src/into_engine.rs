@@ -1,16 +1,17 @@
-//! How an engine is handed to whoever runs on it.
+//! How an engine is handed to a runtime.
 
 use std::sync::Arc;
 
 use crate::engine::{BoxFuture, Engine};
 use crate::error::EngineError;
 
-/// Anything an engine can be had from: settings that have not looked at the machine yet, or an engine.
+/// Anything that gives an engine: an engine, or settings that have not looked at the machine yet.
 ///
-/// `belljar-engine`'s own settings (`Native`, `Docker`, `Local`) are opened when they are asked. An engine is
-/// handed on as it is, owned or shared. Nobody outside needs to implement this: implement [`Engine`].
+/// `belljar-engine`'s own settings (`Native`, `Docker`, `Local`) are opened by
+/// [`Self::into_engine`]. An engine, owned or shared, is passed on as it is. Code outside this
+/// crate does not need to implement this trait: implement [`Engine`].
 pub trait IntoEngine: Send + Sync + 'static {
-    /// The engine, ready to be asked for templates.
+    /// The engine, ready to prepare templates.
     fn into_engine(self) -> BoxFuture<'static, Result<Arc<dyn Engine>, EngineError>>;
 }
 

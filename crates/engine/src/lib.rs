@@ -1,20 +1,23 @@
 //! Hands out cells and takes them back.
 //!
-//! An [`Engine`] makes a [`Blueprint`] ready once, as a [`Template`]; a template gives out [`Cell`]s, each a live, isolated
-//! place with the guest harness in it; whoever holds a cell talks to the harness and destroys it in the end.
+//! An [`Engine`] makes a [`Blueprint`] ready once, as a [`Template`]. A template gives out
+//! [`Cell`]s. Each cell is a live, isolated place with the guest harness in it. Whoever holds a
+//! cell talks to the harness. A cell that is dropped is killed.
 //!
 //! ```text
-//!  Blueprint (config + tools) ──Engine::prepare──► Template ──spawn──► Cell ──destroy──► Autopsy
-//!                              │                                         └─ dropped instead: killed all the same
+//!  Blueprint (config + tools) ──Engine::prepare──► Template ──spawn──► Cell ──autopsy──► Autopsy
+//!                              │                                        └─ dropped: killed
 //!                              ├ python/   which interpreter
 //!                              ├ builder/  which packages, installed once
 //!                              ├ native/   a zygote in a jail
-//!                              └ docker/   an image, and containers of it
+//!                              ├ docker/   an image, and containers of it
+//!                              └ local/    a plain subprocess, with no isolation
 //!
 //!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
 //! ```
 //!
-//! What a cell *says* is not understood here: lines go up to `belljar-runtime`, which alone gives verdicts.
+//! This crate does not interpret what a cell *says*. Lines go up to `belljar-runtime`, and only
+//! that crate gives verdicts.
 
 mod blocking;
 #[cfg(any(feature = "native", feature = "local"))]
@@ -26,7 +29,7 @@ pub mod check;
 pub mod docker;
 mod engine;
 mod error;
-/// The proxy that engines put in front of cells which may talk to somebody.
+/// The proxy that engines put in front of cells that may reach hosts.
 #[cfg(any(feature = "native", feature = "docker"))]
 pub mod egress {
     pub use belljar_proxy::{

@@ -1,7 +1,7 @@
-//! The interpreter and the packages of a config, on this machine.
+//! Provides the interpreter and the packages of a config, on this machine.
 //!
-//! Engines whose guests run on this machine need both. Finding and installing run other programs and
-//! wait for them, so they are done on a thread of their own.
+//! Engines whose guests run on this machine need both. Finding and installing run other programs
+//! and wait for them, so this work is done on a separate thread.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,9 @@ use crate::builder::{Layer, LayerError, LayerSpec, LayerStore};
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
 
-/// Where packages and what is known about interpreters are kept unless an engine is told otherwise:
-/// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. Nowhere where there is no user.
+/// Where packages and what is known about interpreters are kept, unless an engine is set up
+/// otherwise: `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. `None` if none of
+/// the variables is set.
 pub fn default_cache_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set(environment::CACHE)
@@ -22,25 +23,26 @@ pub fn default_cache_dir() -> Option<PathBuf> {
         .or_else(|| Some(set(environment::HOME)?.join(".cache/belljar")))
 }
 
-/// What an engine's settings say about it.
+/// The part of an engine's settings that is about interpreters and packages.
 #[derive(Debug, Clone, Default)]
 pub struct ProvisionSettings {
-    /// Where to keep things; [`default_cache_dir`] when absent.
+    /// The cache directory. [`default_cache_dir`] when absent.
     pub cache: Option<PathBuf>,
-    /// The only interpreter to use; found when absent.
+    /// The only interpreter to use. When absent, one is searched for.
     pub python: Option<PathBuf>,
-    /// Variables for the installer. Not shown: the address of an index often holds a password.
+    /// Variables for the installer. Hidden in debug output, because the address of an index often
+    /// holds a password.
     pub installer_env: Vec<(String, Secret)>,
 }
 
 impl ProvisionSettings {
-    /// Adds variables for the installer besides this process's own.
+    /// Adds variables for the installer, in addition to this process's own.
     pub fn add_installer_env<'a>(&mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value)));
         self.installer_env.extend(variables);
     }
 
-    /// Looks at the environment for what was not said.
+    /// Fills in what was not set, from the environment.
     pub fn settle(self) -> Result<Provisioner, ProvisionError> {
         let cache = self.cache.or_else(default_cache_dir).ok_or(ProvisionError::NoCacheDirectory)?;
         let mut search = Search::from_env(Some(cache.clone()));
@@ -58,7 +60,8 @@ pub struct Provisioner {
 }
 
 impl Provisioner {
-    /// The interpreter of a config, if it `suits`, and the packages, if the config has any.
+    /// The interpreter of a config, and its packages if it has any. `suits` may refuse an
+    /// interpreter.
     pub async fn provide(
         &self,
         config: &SandboxConfig,
@@ -109,7 +112,7 @@ async fn blocking<T: Send + 'static>(
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProvisionError {
-    /// There is no place to keep things.
+    /// No cache directory is known.
     #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set")]
     NoCacheDirectory,
     /// No interpreter fits.
@@ -118,7 +121,7 @@ pub enum ProvisionError {
     /// The packages could not be installed.
     #[error(transparent)]
     Layer(#[from] LayerError),
-    /// There was no thread to do it on.
+    /// No thread could be started for it.
     #[error("start a background step failed")]
     Thread(#[source] std::io::Error),
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A descriptor of ours, made non-blocking and watched.
+/// Makes a descriptor non-blocking and has the async runtime watch it.
 #[expect(
     deprecated,
     reason = "its successor is unsafe over types that may swap their descriptor; an OwnedFd that is never lent mutably cannot"

@@ -1,4 +1,4 @@
-//! How a caller reaches a run that is under way.
+//! How a caller reaches a run in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 
 /// Cancels or interrupts a run from anywhere. Cheap to clone.
 ///
-/// The handle of a [`Session`](crate::Session) reaches whichever step is under way, and nobody
-/// between two steps.
+/// The handle of a [`Session`](crate::Session) reaches the step in progress. Between two steps it
+/// has no effect.
 #[derive(Debug, Clone, Default)]
 pub struct RunHandle {
     shared: Arc<Shared>,
@@ -22,28 +22,29 @@ struct Shared {
 }
 
 impl RunHandle {
-    /// Kills the script. What it has said so far can still be read, and the result says that it was
-    /// cancelled, unless its outcome was known already. A session is over afterwards.
+    /// Kills the script. What it has said so far can still be read. The result says that it was
+    /// cancelled, unless its outcome was already known. A session is over afterwards.
     pub fn cancel(&self) {
         self.shared.cancel.store(true, Ordering::Release);
         self.shared.changed.notify_one();
     }
 
-    /// Raises `KeyboardInterrupt` in the script, as Ctrl-C would. A script that catches it goes on;
-    /// for one that does not, the result says that it was cancelled. A session keeps its variables.
+    /// Raises `KeyboardInterrupt` in the script, as Ctrl-C would. A script that catches it goes on.
+    /// If the script does not catch it, the result says that it was cancelled. A session keeps its
+    /// variables.
     pub fn interrupt(&self) {
         self.shared.interrupt.store(true, Ordering::Release);
         self.shared.changed.notify_one();
     }
 
-    /// Forgets what was asked for before a run began.
+    /// Forgets what was requested before a run began.
     pub(crate) fn reset(&self) {
         self.shared.cancel.store(false, Ordering::Release);
         self.shared.interrupt.store(false, Ordering::Release);
     }
 }
 
-/// What a caller wants of a run.
+/// What a caller can ask of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Cancel,
@@ -54,7 +55,7 @@ pub(crate) enum Wish {
 pub(crate) struct Wishes(Option<RunHandle>);
 
 impl Wishes {
-    /// Nobody can reach the run: who wants it to end drops it.
+    /// Nobody can reach the run. A caller who wants it to end drops it.
     pub(crate) fn none() -> Self {
         Self(None)
     }
@@ -63,7 +64,7 @@ impl Wishes {
         Self(Some(handle))
     }
 
-    /// Waits for the caller's next wish. May be dropped and asked again.
+    /// Waits for the caller's next wish. Cancel safe.
     pub(crate) async fn next(&self) -> Wish {
         let Some(RunHandle { shared }) = &self.0 else { return std::future::pending().await };
         loop {
@@ -77,7 +78,7 @@ impl Wishes {
         }
     }
 
-    /// Waits until the caller cancels; an interrupt has nothing to interrupt yet.
+    /// Waits until the caller cancels. An interrupt has nothing to interrupt yet.
     pub(crate) async fn cancelled(&self) {
         while self.next().await != Wish::Cancel {}
     }

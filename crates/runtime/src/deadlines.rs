@@ -12,43 +12,43 @@ use crate::control::{Wish, Wishes};
 use crate::transcript::Ending;
 
 /// How long after the guest's own alarm the host kills. The alarm is a courtesy that gives a
-/// traceback; this one is enforced.
+/// traceback. The host's limit is enforced.
 const ALARM_GRACE: Duration = Duration::from_millis(300);
-/// How long a step that went on after its result may take to end, once it is interrupted, before
-/// its cell is killed and with it everything the session has. Long, because a machine that is too
-/// busy to run the guest is no reason to end a session.
+/// How long a step that went on after its result may take to end once it is interrupted. After that
+/// its cell is killed, and everything the session has is lost. The time is long, because a machine
+/// that is too busy to run the guest is no reason to end a session.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
-/// How closely processor time is watched at most.
+/// The shortest interval at which processor time is checked.
 const CLOSEST_LOOK: Duration = Duration::from_millis(5);
 
-/// What happened outside of the cell.
+/// What happened outside the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// Time is up.
+    /// The time limit has passed.
     Time,
     /// The outcome has been known for long enough.
     Grace,
-    /// The processor time may be used up by now; [`Deadlines::breach`] looks.
+    /// The processor time may be used up. [`Deadlines::breach`] checks.
     Look,
     /// The caller gave up.
     Cancelled,
-    /// The caller wants the script to stop and the cell to stay.
+    /// The caller wants the script to stop and to keep the cell.
     Interrupted,
 }
 
-/// How much processor time there is.
+/// How much processor time a run has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
-    /// The cell's count at which it is used up.
+    /// The value of the cell's counter at which it is used up.
     pub(crate) until: Duration,
-    /// At how many cores it can be used.
+    /// How many cores can use it at the same time.
     pub(crate) cores: f64,
 }
 
 /// The limits of one run that need a clock.
 pub(crate) struct Deadlines<'a> {
     due: Instant,
-    /// Until the outcome is known it is set to the time limit, afterwards to the end of the grace.
+    /// Set to the time limit until the outcome is known, and then to the end of the grace.
     alarm: Pin<Box<Sleep>>,
     outcome_is_known: bool,
     allowance: Option<(Allowance, Pin<Box<Sleep>>)>,
@@ -73,7 +73,7 @@ impl<'a> Deadlines<'a> {
         }
     }
 
-    /// Waits for the next call. May be dropped and asked again.
+    /// Waits for the next call. Cancel safe.
     pub(crate) async fn call(&mut self) -> Call {
         let look = async {
             match &mut self.allowance {
@@ -92,7 +92,7 @@ impl<'a> Deadlines<'a> {
         }
     }
 
-    /// The ending that a call leads to; none, when there is processor time left.
+    /// The ending that a call leads to. `None` if there is processor time left.
     pub(crate) fn breach(&mut self, call: Call, cell: &dyn CellView) -> Option<Ending> {
         match call {
             Call::Time => Some(Ending::Deadline),
@@ -106,7 +106,8 @@ impl<'a> Deadlines<'a> {
         }
     }
 
-    /// Whether so much processor time is all there was. If not, the next look is due when it could be.
+    /// Whether `spent` uses up the processor time. If not, sets the next check to when it could be
+    /// used up.
     fn is_spent(&mut self, spent: Duration) -> bool {
         let Some((allowance, timer)) = &mut self.allowance else { return false };
         let left = allowance.until.saturating_sub(spent);
@@ -118,12 +119,13 @@ impl<'a> Deadlines<'a> {
         false
     }
 
-    /// Whether the script has had its time.
+    /// Whether the script's time limit has passed.
     pub(crate) fn time_is_up(&self) -> bool {
         Instant::now() >= self.due
     }
 
-    /// What is left to wait for is not worth the whole limit. A step is interrupted by its own harness first.
+    /// Shortens the wait: what is left is not worth the whole limit. A step is interrupted by its
+    /// own harness first.
     pub(crate) fn outcome_is_known(&mut self, mode: ExecutionMode) {
         let grace = match mode {
             ExecutionMode::Interactive => OUTCOME_GRACE + INTERRUPT_GRACE,
@@ -136,7 +138,7 @@ impl<'a> Deadlines<'a> {
         }
     }
 
-    /// The grace was spent waiting for somebody else than the script: the time limit counts again.
+    /// The grace was spent waiting for somebody other than the script. The time limit counts again.
     pub(crate) fn forget_grace(&mut self) {
         self.alarm.as_mut().reset(self.due + ALARM_GRACE);
         self.outcome_is_known = false;

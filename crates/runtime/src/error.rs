@@ -1,4 +1,4 @@
-//! When Belljar itself cannot do what was asked.
+//! Failures of Belljar itself, or of a request.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use belljar_core::{CellId, ScriptError};
 use belljar_engine::pool::{CheckoutError, OpenError};
 use belljar_engine::{EngineError, Fault};
 
-/// A failure of ours or of the request's; a script's failure is a verdict instead.
+/// A failure of Belljar or of the request. A script's failure is a verdict instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The engine could not make what was asked for. All who waited for the same sandbox share the
-    /// error.
+    /// The engine could not make what was asked for. All callers who waited for the same sandbox
+    /// share the error.
     #[error(transparent)]
     Engine(Arc<EngineError>),
-    /// No cell could be had.
+    /// No cell was available.
     #[error(transparent)]
     Checkout(CheckoutError),
     /// The sandbox was closed, by [`Sandbox::close`](crate::Sandbox::close).
@@ -26,10 +26,10 @@ pub enum RuntimeError {
     /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
     #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
     ShutDown,
-    /// The script is none.
+    /// The script is empty, or not text.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// A time limit that is no limit.
+    /// The time limit is not valid.
     #[error("a time limit of {seconds} s is invalid: must be more than 0 and at most 86400")]
     Timeout {
         /// What was asked for.
@@ -49,7 +49,7 @@ pub enum RuntimeError {
         /// The session's cell.
         cell: CellId,
     },
-    /// A secret that would be hidden from all the text it is part of by chance.
+    /// A secret is so short that it is part of ordinary text by chance, and cannot be hidden.
     #[error(
         "the value of secret {name} is too short: must be at least {least} bytes, or it could not be told from ordinary output"
     )]

@@ -31,10 +31,11 @@ pub struct ScriptExecutor {
 }
 
 impl Concluded {
-    /// Says what is left to say, at the listener's pace. A cell that is not used again is given back before.
+    /// Tells the remaining events, at the listener's pace. A cell that is not used again is given
+    /// back before.
     pub(crate) async fn say(self, sink: &mut dyn EventSink) -> ExecutionResult {
         tell(sink, self.unsaid).await;
-        // A taker who has let go of the last event leaves us the only copy.
+        // If the sink has dropped the last event, this is the only copy.
         Arc::unwrap_or_clone(self.result)
     }
 }
@@ -42,13 +43,13 @@ impl Concluded {
 /// One script to run, and what goes with it.
 pub(crate) struct Run<'a> {
     pub(crate) request: &'a ExecutionRequest,
-    /// What the cell has used so far, by runs before this one.
+    /// What earlier runs in this cell have used.
     pub(crate) used_before: CellUsage,
-    /// What the cell has said since the run before this one.
+    /// What the cell has said since the previous run.
     pub(crate) leftovers: Leftovers,
     pub(crate) sink: &'a mut dyn EventSink,
     pub(crate) wishes: &'a Wishes,
-    /// The end, unless a session goes on with the cell afterwards.
+    /// The end, unless a session goes on with the cell.
     pub(crate) until: Until,
 }
 
@@ -66,8 +67,8 @@ impl ScriptExecutor {
         }
     }
 
-    /// Secrets that must be there before any script starts, and the values known for them. Values of four bytes and more are hidden in
-    /// whatever the scripts say.
+    /// Sets the secrets that must be there before any script starts, and their known values. Values
+    /// of four bytes or more are hidden in everything the scripts say.
     #[must_use]
     pub fn with_secrets(mut self, required: Vec<String>, values: Arc<BTreeMap<String, Secret>>) -> Self {
         self.required_secrets = required;
@@ -76,7 +77,7 @@ impl ScriptExecutor {
         self
     }
 
-    /// Values that no script has but that could come back to one, to be hidden as well.
+    /// Also hides values that no script has, but that could come back to one.
     #[must_use]
     pub(crate) fn hiding<'a>(mut self, more: impl Iterator<Item = &'a Secret>) -> Self {
         let more: Vec<Secret> = more.cloned().collect();
@@ -84,14 +85,15 @@ impl ScriptExecutor {
         self
     }
 
-    /// What every result shall warn about.
+    /// Sets the warnings for every result.
     #[must_use]
     pub fn with_warnings(mut self, warnings: Arc<[String]>) -> Self {
         self.warnings = warnings;
         self
     }
 
-    /// Runs one script in a cell to its end, which is the end of everything in that cell. Dropping the future leaves it running: drop the cell too.
+    /// Runs one script in a cell to its end. With it, everything in that cell ends. Dropping the
+    /// future leaves the script running, so drop the cell too.
     pub async fn run(
         &self,
         cell: &mut dyn Cell,
@@ -107,7 +109,7 @@ impl ScriptExecutor {
         Ok(concluded.say(sink).await)
     }
 
-    /// What comes of a request that was cancelled before it had a cell.
+    /// The result of a request that was cancelled before it had a cell.
     pub(crate) async fn never_ran(
         &self,
         request: &ExecutionRequest,
@@ -134,7 +136,8 @@ impl ScriptExecutor {
         }
     }
 
-    /// The same as [`Self::run`], for callers who know more. When it comes back the run is over, and its last events are still to be said.
+    /// Like [`Self::run`], for callers who know more about the run. When it returns, the run is
+    /// over, and its last events are still to be told.
     pub(crate) async fn conclude(
         &self,
         cell: &mut dyn Cell,
@@ -174,14 +177,14 @@ impl ScriptExecutor {
         Ok(conversation.hold(terms).await)
     }
 
-    /// How much processor time a run may take, where that is limited and counted.
+    /// How much processor time a run may take, if that is limited and counted.
     fn allowance(&self, used_before: CellUsage) -> Option<Allowance> {
         let limit = self.limits.cpu_time()?;
         let spent_before = Duration::from_micros(used_before.cpu_micros.unwrap_or(0));
         Some(Allowance { until: spent_before + limit, cores: self.limits.cpu_quota })
     }
 
-    /// Refuses what cannot be run, before a cell is spent on it; the time it may take.
+    /// Refuses what cannot be run, before a cell is spent on it. Returns the time limit.
     pub(crate) fn check(&self, request: &ExecutionRequest) -> Result<Duration, RuntimeError> {
         const LONGEST: Duration = Duration::from_secs(86_400);
         request.check()?;
@@ -193,7 +196,7 @@ impl ScriptExecutor {
     }
 }
 
-/// Hands on events of a run that is over: there is no limit left to watch.
+/// Tells events of a run that is over, so there is no limit left to watch.
 async fn tell(sink: &mut dyn EventSink, events: impl IntoIterator<Item = Event>) {
     for event in events {
         if let Some(taken) = sink.on_event(event) {

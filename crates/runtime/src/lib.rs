@@ -1,4 +1,4 @@
-//! Run scripts that a model wrote, stream what happens, and get an honest result.
+//! Runs scripts that a model wrote, streams what happens, and gives an honest result.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), belljar_runtime::RuntimeError> {
@@ -11,7 +11,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! One request type and one event type go all the way through:
+//! One request type and one event type are used from end to end:
 //!
 //! ```text
 //!  ExecutionRequest ─► Sandbox ─► pool: a warm cell, in turn ─► executor
@@ -19,8 +19,9 @@
 //!  ExecutionResult ◄── transcript ◄── Event ◄──┘
 //! ```
 //!
-//! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed afterwards. A [`Session`] keeps one
-//! cell for several steps. Dropping the future of a run kills what it runs.
+//! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed
+//! afterwards. A [`Session`] keeps one cell for several steps. Dropping the future of a run kills
+//! what it runs.
 
 mod control;
 mod conversation;

@@ -1,7 +1,8 @@
 //! Keeps the values of secrets out of everything a run hands on.
 //!
-//! A script that was granted a secret can print it, by mistake more often than not: a request that is logged, an exception that quotes its
-//! arguments. Wherever text of the guest's enters the host's stream, a value that the run was granted becomes `***`:
+//! A script that was granted a secret can print it, usually by mistake: in a request that is
+//! logged, or in an exception that quotes its arguments. Wherever a guest's text enters the host's
+//! stream, a value that the run was granted becomes `***`:
 //!
 //! ```text
 //!  stdout, stderr ──► MaskedStream (a value may come in pieces) ──┐
@@ -9,8 +10,9 @@
 //!  final and intermediate data ──► Mask::json (inside strings) ───┘
 //! ```
 //!
-//! What is looked for is the value itself, byte for byte, so this stops accidents and no thief: a script that means to can encode a value,
-//! or spell it over two log lines. Who must not have a secret must not be granted it.
+//! The search is for the value itself, byte for byte. This stops accidents, but not a thief: a
+//! script can encode a value on purpose, or spread it over two log lines. Do not grant a secret to
+//! a script that must not have it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,17 +21,18 @@ use std::sync::Arc;
 use belljar_core::Secret;
 use belljar_core::json::{Json, Repairs};
 
-/// What stands where a value was.
+/// What replaces a value.
 const HIDDEN: &str = "***";
 
-/// The shortest value that is looked for. A shorter one is part of ordinary text by chance (`7`, `on`, `dev`): hiding it would garble
-/// results and, by where it is missing, give it away. [`Runtime::prepare`](crate::Runtime::prepare) refuses to grant one.
+/// The shortest value that is searched for. A shorter one (`7`, `on`, `dev`) is part of ordinary
+/// text by chance. Hiding it would garble results, and the gaps would give it away.
+/// [`Runtime::prepare`](crate::Runtime::prepare) refuses to grant one.
 pub(crate) const SHORTEST: usize = 4;
 
-/// The values to hide. Cheap to clone, and free to use when there are none.
+/// The values to hide. Cheap to clone, and costs nothing when there are none.
 #[derive(Clone, Default)]
 pub(crate) struct Mask {
-    /// The longest first: where one value begins another, the longer one is meant.
+    /// The longest first. If one value begins with another, the longer one is meant.
     values: Arc<[Box<[u8]>]>,
 }
 
@@ -55,7 +58,7 @@ impl Mask {
         Cow::Owned(String::from_utf8(masked).expect("whole characters in place of whole characters"))
     }
 
-    /// A host's name without the values. Names have no case, so clients change it as they like.
+    /// A host's name without the values. Names have no case, and clients may change it.
     pub(crate) fn host(&self, name: &str) -> String {
         let begins = |rest: &str| {
             let value = self.values.iter().find(|value| {
@@ -68,17 +71,18 @@ impl Mask {
         while let Some(first) = rest.chars().next() {
             let length = begins(rest);
             masked.push_str(if length.is_some() { HIDDEN } else { &rest[..first.len_utf8()] });
-            // A value is UTF-8, and only its ASCII letters may differ: it ends where a character does.
+            // A value is UTF-8, and only the case of its ASCII letters may differ. So it ends where
+            // a character does.
             rest = &rest[length.unwrap_or(first.len_utf8())..];
         }
         masked
     }
 
-    /// The value without the values: in its strings and keys, and in numbers, which then become strings. Two keys that were secrets are
-    /// one afterwards, which is a repair.
+    /// The JSON value without the secrets. They are hidden in strings, keys and numbers. Such a
+    /// number becomes a string. Two keys that were secrets become one, which is a repair.
     pub(crate) fn json(&self, json: Json) -> (Json, Repairs) {
         let raw = json.as_str();
-        // Without a backslash every string stands there as it is.
+        // Without a backslash, every string is written as it is.
         if self.values.is_empty() || !(raw.contains('\\') || self.finds(raw.as_bytes())) {
             return (json, Repairs::default());
         }
@@ -90,7 +94,7 @@ impl Mask {
                 Token::Scalar(other) | Token::Between(other) => masked.push_str(other),
             }
         }
-        // A secret that is a JSON document of its own can stand there across tokens.
+        // A secret that is itself a JSON document can span several tokens.
         let masked = if self.finds(masked.as_bytes()) { quoted(HIDDEN) } else { masked };
         Json::parse_repaired(&masked).expect("strings in place of values leave JSON as it was")
     }
@@ -100,13 +104,13 @@ impl Mask {
         MaskedStream { mask: self.clone(), held: Vec::new() }
     }
 
-    /// One string literal, quotes included.
+    /// Masks one string literal, quotes included.
     fn literal<'a>(&self, literal: &'a str) -> Cow<'a, str> {
         let text = Json::parse(literal).and_then(|json| json.to::<String>());
         match text {
             Ok(text) if self.finds(text.as_bytes()) => Cow::Owned(quoted(&self.text(text.into()))),
             Ok(_) => Cow::Borrowed(literal),
-            // What cannot be read cannot be vouched for.
+            // What cannot be read cannot be checked, so it is hidden.
             Err(_) => Cow::Owned(quoted(HIDDEN)),
         }
     }
@@ -115,7 +119,8 @@ impl Mask {
         (0..bytes.len()).any(|at| self.values.iter().any(|value| bytes[at..].starts_with(value)))
     }
 
-    /// Replaces what is whole, and tells from where on the bytes may be the beginning of a value; with `all`, nothing more will come.
+    /// Replaces whole values. Also returns from where on the bytes may be the beginning of a value.
+    /// With `all`, nothing more will come.
     fn replace(&self, bytes: &[u8], all: bool) -> (Vec<u8>, usize) {
         let mut masked = Vec::with_capacity(bytes.len());
         let mut at = 0;
@@ -150,7 +155,7 @@ fn quoted(text: &str) -> String {
     Json::of(text).expect("any text is a JSON string").as_str().to_owned()
 }
 
-/// Masks a stream. What may be the beginning of a value is held back until it is known to be none.
+/// Masks a stream. What may be the beginning of a value is held back until that is known.
 #[derive(Debug)]
 pub(crate) struct MaskedStream {
     mask: Mask,
@@ -169,13 +174,13 @@ impl MaskedStream {
         Cow::Owned(masked)
     }
 
-    /// What was held back, when nothing more will come.
+    /// What was held back, at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         self.mask.replace(&std::mem::take(&mut self.held), true).0
     }
 }
 
-/// JSON text, cut where strings and other scalars begin and end.
+/// JSON text, split into strings, other scalars, and what is between them.
 struct Tokens<'a>(&'a str);
 
 enum Token<'a> {
@@ -295,12 +300,13 @@ mod tests {
         assert_eq!(format!("{:?}", mask(&["hunter2"]).stream().mask), "Mask(1 values)");
     }
 
-    /// Few letters, so that values overlap, begin each other and turn up by chance; none that the replacement is made of.
+    /// Few letters, so that values overlap, begin each other and occur by chance. None of them is
+    /// part of the replacement.
     fn secrets() -> impl Strategy<Value = Vec<String>> {
         prop::collection::vec("[ab1\"\\\\é\n]{4,9}", 1..4)
     }
 
-    /// Text with the values in it, whole and in part.
+    /// Text with the values in it, whole or in part.
     fn text_around(secrets: Vec<String>) -> impl Strategy<Value = (Vec<String>, String)> {
         let pieces = prop_oneof![
             prop::sample::select(secrets.clone()),
@@ -357,7 +363,7 @@ mod tests {
             for value in &values {
                 prop_assert!(!masked.as_str().contains(value), "{value:?} in {masked:?}");
             }
-            // What the reader of the JSON sees, where it is not hidden whole.
+            // What a reader of the JSON sees, unless it is hidden as a whole.
             if let Ok((text, _)) = masked.to::<(String, [(String, u8); 1])>() {
                 for value in &values {
                     prop_assert!(!text.contains(value), "{value:?} in {text:?}");

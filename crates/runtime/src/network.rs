@@ -1,18 +1,19 @@
-//! What is said about a run's `network` where it is not told one by one. Pure.
+//! Sums up the part of a run's `network` that is not reported one by one. Pure.
 //!
-//! A script can ask as often and for as many hosts as it likes, so the proxy tells of so many refusals as they happen and
-//! names so many hosts; the rest is counted. Whoever reads events or the result learns that there is more, and how much.
+//! A script can ask as often and for as many hosts as it likes. So the proxy reports a limited
+//! number of refusals as they happen, and names a limited number of hosts. The rest is counted.
+//! Readers of the events or the result learn that there is more, and how much.
 
 use belljar_core::{Decision, EventKind, NetworkVerdict, OTHER_HOSTS};
 
-/// How many of a run's refusals were events.
+/// How many of a run's refusals became events.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     told: u64,
 }
 
 impl Refusals {
-    /// One more was told.
+    /// Counts one more event.
     pub(crate) fn note(&mut self) {
         self.told += 1;
     }
@@ -22,7 +23,7 @@ impl Refusals {
         denied.map(|line| line.count).sum::<u64>().saturating_sub(self.told)
     }
 
-    /// The last refusal of a stream, in place of those that were not told.
+    /// The last refusal of a stream. It stands for those that did not become events.
     pub(crate) fn last_event(&self, network: &[Decision]) -> Option<EventKind> {
         let untold = self.untold(network);
         let rule =
@@ -30,7 +31,7 @@ impl Refusals {
         (untold > 0).then(|| EventKind::Denied { target: OTHER_HOSTS.to_owned(), rule })
     }
 
-    /// What the result warns of.
+    /// The warnings for the result.
     pub(crate) fn warnings(&self, network: &[Decision]) -> Vec<String> {
         let (untold, unnamed) = (self.untold(network), summed_up(network));
         let mut warnings = Vec::new();
@@ -47,7 +48,7 @@ impl Refusals {
     }
 }
 
-/// How many connections and requests are in lines that do not name their host.
+/// How many connections and requests are in entries that do not name their host.
 fn summed_up(network: &[Decision]) -> u64 {
     network.iter().filter(|line| line.is_summary()).map(|line| line.count).sum()
 }

@@ -1,4 +1,4 @@
-//! The way in: an engine, made ready to make sandboxes.
+//! The entry point: an engine, set up to make sandboxes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, In
 use crate::executor::ScriptExecutor;
 use crate::{RuntimeError, Sandbox, Secrets, mask};
 
-/// Belljar, embedded: it needs a tokio runtime around it and nothing else. Cheap to clone; all
+/// Belljar, embedded. It needs a tokio runtime around it and nothing else. Cheap to clone; all
 /// clones are one runtime.
 ///
-/// When the last clone is dropped, templates that no sandbox and no session holds end with it,
-/// which takes some milliseconds each. [`Self::shutdown`] ends everything and waits for it.
+/// When the last clone is dropped, templates that no sandbox and no session holds end with it. That
+/// takes some milliseconds for each. [`Self::shutdown`] ends everything and waits for it.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Arc<dyn Engine>,
@@ -24,10 +24,10 @@ pub struct Runtime {
     secrets: Arc<Secrets>,
 }
 
-/// Makes the engine when the runtime is built, and not before.
+/// Opens the engine when the runtime is built, and not before.
 type Opening = Box<dyn FnOnce() -> BoxFuture<'static, Result<Arc<dyn Engine>, EngineError>> + Send + Sync>;
 
-/// Sets a [`Runtime`] up. What is an engine's own is set up on the engine.
+/// Sets up a [`Runtime`]. Options of an engine are set on the engine.
 #[derive(Default)]
 pub struct RuntimeBuilder {
     engine: Option<Opening>,
@@ -48,36 +48,40 @@ impl std::fmt::Debug for RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// What cells are made by: `Native::new()…`, `Docker::new()…`, an engine that is open already, or anybody's
-    /// `Arc<dyn Engine>`. The native engine with its defaults when absent.
+    /// The engine that makes the cells: `Native::new()…`, `Docker::new()…`, an engine that is
+    /// already open, or anybody's `Arc<dyn Engine>`. By default the native engine with its
+    /// defaults.
     #[must_use]
     pub fn engine(mut self, engine: impl IntoEngine) -> Self {
         self.engine = Some(Box::new(|| engine.into_engine()));
         self
     }
 
-    /// Values for the secrets that configs name: a map, [`Secrets::from_env`], or both. A cell gets those its config names, and no
-    /// others, and what its scripts say is handed on with `***` in place of each value. The engine's proxy gets those its config
-    /// injects. A value must have four bytes or more.
+    /// Values for the secrets that configs name: a map, [`Secrets::from_env`], or both. A cell gets
+    /// only the secrets its config names. In everything its scripts say, each value is replaced by
+    /// `***`. The engine's proxy gets the secrets that the config injects. A value must have at
+    /// least four bytes.
     #[must_use]
     pub fn secrets(mut self, secrets: impl Into<Secrets>) -> Self {
         self.secrets = secrets.into();
         self
     }
 
-    /// How many cells of a sandbox there may be at once beyond its `pool_size`; callers beyond that wait in line. 10 by default.
+    /// How many cells a sandbox may have at the same time beyond its `pool_size`. Callers beyond
+    /// that wait in line. 10 by default.
     #[must_use]
     pub fn max_overflow(mut self, cells: usize) -> Self {
         self.pool.max_overflow = cells;
         self
     }
 
-    /// How many templates there may be at once, held, kept warm or being prepared. 32 by default.
+    /// How many templates there may be at the same time: held, kept warm or being prepared. 32 by
+    /// default.
     ///
     /// When another config is opened, templates that nobody holds make room for it, the least
-    /// recently used first. A template that somebody holds is never taken away and opening is never
-    /// refused, so there can be more as long as all of them are held. The surplus goes as soon as
-    /// nobody holds it.
+    /// recently used first. A template that somebody holds is never taken away, and opening is
+    /// never refused. So there can be more templates as long as all of them are held. The surplus
+    /// goes as soon as nobody holds it.
     #[must_use]
     pub fn max_templates(mut self, templates: usize) -> Self {
         self.pool.max_templates = templates;
@@ -101,7 +105,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Opens the engine. Succeeds also where it can make no cell; [`Runtime::capabilities`] then
+    /// Opens the engine. Also succeeds where it can make no cell; [`Runtime::capabilities`] then
     /// says why.
     pub async fn build(self) -> Result<Runtime, RuntimeError> {
         let opening = self.engine.or_else(default_engine).ok_or(RuntimeError::NoEngine)?;
@@ -129,7 +133,7 @@ impl Runtime {
         Self::builder().build().await
     }
 
-    /// Everything else.
+    /// A builder, for everything but the defaults.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
@@ -139,24 +143,25 @@ impl Runtime {
         self.engine.name()
     }
 
-    /// The same with what is worth knowing about it here: for containers, which daemon.
+    /// The engine's name, with what is worth knowing about it here. For containers that is the
+    /// daemon.
     pub fn describe_engine(&self) -> String {
         self.engine.describe()
     }
 
-    /// What can be enforced here.
+    /// What the engine can enforce here.
     pub fn capabilities(&self) -> &Capabilities {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools. One that is ready already is shared, and concurrent
+    /// Makes a config ready, without tools. A config that is already ready is shared. Concurrent
     /// calls for one config make it ready once.
     pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
         self.prepare(Blueprint::new(config), &mut |_| {}).await
     }
 
-    /// Makes a config and its tools ready; `progress` hears of long installs. Dropping the future
-    /// gives it up, unless others wait for the same.
+    /// Makes a config and its tools ready. `progress` is called during long installs. Dropping the
+    /// future gives up the preparation, unless others wait for the same one.
     pub async fn prepare(
         &self,
         mut blueprint: Blueprint,
@@ -175,12 +180,12 @@ impl Runtime {
         Ok(Sandbox::new(hold, executor, self.checkout_timeout))
     }
 
-    /// Refuses to hand out what could not be kept out of results.
+    /// Refuses to hand out a secret that could not be hidden in results.
     fn check_secrets(&self, config: &SandboxConfig) -> Result<(), RuntimeError> {
         let granted = config.secrets.iter().filter_map(|name| Some((name, self.secrets.get(name)?)));
         for (name, value) in granted.chain(self.injected(&config.network_policy)) {
             let value = value.expose();
-            // An empty one is none: the guest is told that it is missing.
+            // An empty value counts as missing: the guest is told so.
             if !value.is_empty() && value.len() < mask::SHORTEST {
                 return Err(RuntimeError::ShortSecret { name: name.clone(), least: mask::SHORTEST });
             }
@@ -188,7 +193,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// The secrets that the proxy sets on the way out. No cell has them, but a host may echo them.
+    /// The secrets that the proxy injects into requests. No cell has them, but a host may echo
+    /// them.
     fn injected<'a>(&'a self, policy: &'a NetworkPolicy) -> impl Iterator<Item = (&'a String, &'a Secret)> {
         policy
             .inject
@@ -196,24 +202,24 @@ impl Runtime {
             .filter_map(|injection| Some((&injection.secret, self.secrets.get(&injection.secret)?)))
     }
 
-    /// Every template that is live or being prepared, also those that are only kept warm.
+    /// Every template that is live or being prepared, including those that are only kept warm.
     pub fn templates(&self) -> Vec<LiveTemplate> {
         self.pool.templates()
     }
 
-    /// Ends every cell and every zygote, those in use too, and waits until they are gone from the
-    /// system. A runtime that is shut down still has its engine, and with it an empty control group
-    /// that goes when the last clone and the last sandbox are dropped.
+    /// Ends every cell and every zygote, including those in use, and waits until they are gone from
+    /// the system. A runtime that is shut down still has its engine, and with it an empty control
+    /// group. The group goes when the last clone and the last sandbox are dropped.
     ///
-    /// From then on every clone of this runtime, its sandboxes and its sessions answer with
-    /// [`RuntimeError::ShutDown`]. It may be called again, and by several at once: each call waits
-    /// for the end.
+    /// From then on, every clone of this runtime, its sandboxes and its sessions answer with
+    /// [`RuntimeError::ShutDown`]. It may be called again, also by several callers at the same
+    /// time. Each call waits for the end.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
     }
 
-    /// The same, but runs and steps in progress may finish within `grace`. They are killed after
-    /// that. Nothing more begins meanwhile: callers who still wait for a cell are refused, and so
+    /// Like [`Self::shutdown`], but runs and steps in progress may finish within `grace`. They are
+    /// killed after that. Nothing new begins: callers who still wait for a cell are refused, and so
     /// is the next step of a session.
     pub async fn shutdown_within(&self, grace: Duration) {
         self.pool.shutdown_within(grace).await;

@@ -35,8 +35,8 @@ impl Sandbox {
         Self { hold, executor, checkout_timeout }
     }
 
-    /// The same sandbox for a caller who waits no longer than this for a cell when all of them are
-    /// in use. The error then is [`CheckoutError::TimedOut`]. The default is
+    /// The same sandbox, with a limit on how long a run waits for a cell when all of them are in
+    /// use. After that the error is [`CheckoutError::TimedOut`]. The default is
     /// [`RuntimeBuilder::checkout_timeout`](crate::RuntimeBuilder::checkout_timeout).
     #[must_use]
     pub fn with_checkout_timeout(mut self, within: Duration) -> Self {
@@ -44,19 +44,19 @@ impl Sandbox {
         self
     }
 
-    /// What came of making it ready.
+    /// The outcome of making it ready: interpreter, tools, warnings.
     pub fn report(&self) -> &TemplateReport {
         self.hold.report()
     }
 
-    /// Makes `count` cells ready ahead of need, this once; the config's `pool_size` is what is kept
-    /// ready all the time.
+    /// Makes `count` cells ready ahead of need, once. The config's `pool_size` says how many are
+    /// always kept ready.
     pub async fn warm(&self, count: usize) -> Result<(), RuntimeError> {
         Ok(self.hold.fill(count).await?)
     }
 
-    /// Waits until nothing runs in any cell of its template, and those that are used again are as
-    /// good as new.
+    /// Waits until nothing runs in any cell of its template, and cells that are used again have
+    /// been reset.
     pub async fn at_rest(&self) {
         self.hold.at_rest().await;
     }
@@ -71,7 +71,7 @@ impl Sandbox {
         self.run_into(request, &mut |_: Event| {}).await
     }
 
-    /// The same, with a callback for every event as it happens. The last one is always
+    /// Like [`Self::run`], with a callback for every event as it happens. The last one is always
     /// [`EventKind::Ended`](crate::EventKind::Ended).
     pub async fn run_with(
         &self,
@@ -81,7 +81,7 @@ impl Sandbox {
         self.run_into(request, &mut on_event).await
     }
 
-    /// The same, with anything that takes events.
+    /// Like [`Self::run_with`], with anything that takes events.
     pub async fn run_into(
         &self,
         request: impl Into<ExecutionRequest>,
@@ -108,19 +108,21 @@ impl Sandbox {
             Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
         let concluded = tokio::select! {
             biased;
-            // First: it is said before the cells are killed, and tells why they are.
+            // First in the select, because it is set before the cells are killed, and says why they
+            // are.
             closed = self.hold.closed() => return Err(closed.into()),
             concluded = self.executor.conclude(lease.cell(), run) => concluded?,
         };
         if concluded.script_is_over {
             lease.vouch();
         }
-        // A reader who takes the last events slowly keeps no cell.
+        // The cell is given back first, so that a slow reader of the last events does not keep it.
         drop((lease, in_progress));
         Ok(concluded.say(sink).await)
     }
 
-    /// The same, as a stream that is read at the reader's own pace. Dropping it kills the script.
+    /// Like [`Self::run`], as a stream that is read at the reader's own pace. Dropping it kills the
+    /// script.
     pub fn stream(&self, request: impl Into<ExecutionRequest>) -> Execution {
         let (sandbox, request) = (self.clone(), request.into());
         Execution::start(RunHandle::default(), |mut queue, wishes| async move {
@@ -138,8 +140,8 @@ impl Sandbox {
     /// Closes the sandbox, for all its clones. Its runs in progress are ended and answer with
     /// [`RuntimeError::SandboxClosed`].
     ///
-    /// If nobody else holds the template, it ends at once, and this waits until it has. Other
-    /// sandboxes of the same config and sessions, also those that were begun here, go on.
+    /// If nobody else holds the template, it ends at once, and this waits until it has ended. Other
+    /// sandboxes of the same config go on. So do sessions, including those that were begun here.
     pub async fn close(&self) {
         self.hold.close().await;
     }

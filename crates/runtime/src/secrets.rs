@@ -6,34 +6,37 @@ use belljar_core::Secret;
 
 /// Values of secrets, by the names that configs use for them.
 ///
-/// They are given to a runtime once. A cell gets those its config grants (`secrets`), the engine's proxy gets those its
-/// config injects (`network_policy.inject`), and nobody gets any other.
+/// A runtime gets them once. A cell gets those that its config grants (`secrets`). The engine's
+/// proxy gets those that the config injects (`network_policy.inject`). Nobody gets any others.
 ///
 /// ```
 /// use belljar_runtime::{Secret, Secrets};
 ///
-/// let secrets = Secrets::from_env_prefixed("AGENT_").with("API_KEY", Secret::new("hunter2-hunter2"));
+/// let key = Secret::new("hunter2-hunter2");
+/// let secrets = Secrets::from_env_prefixed("AGENT_").with("API_KEY", key);
 /// assert!(secrets.get("API_KEY").is_some());
 /// ```
 ///
-/// The environment is read when this is made and not again, so a value cannot change under a sandbox that hides it.
+/// The environment is read once, when this is made. So a value cannot change while a sandbox hides
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secrets(BTreeMap<String, Secret>);
 
 impl Secrets {
-    /// None.
+    /// No secrets.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Every variable of this process's environment that is text: a config can then name any of them. Where configs
-    /// come from others, [`Secrets::from_env_prefixed`] or a map says which ones there are.
+    /// Every variable of this process's environment that is text. A config can then name any of
+    /// them. If configs come from others, use [`Secrets::from_env_prefixed`] or a map, which limit
+    /// what they can name.
     pub fn from_env() -> Self {
         Self::from_env_prefixed("")
     }
 
-    /// The variables whose names begin with a prefix, by their names without it: with `AGENT_`, the secret `API_KEY`
-    /// is the variable `AGENT_API_KEY`.
+    /// The variables whose names begin with a prefix, by their names without it. With `AGENT_`, the
+    /// secret `API_KEY` is the variable `AGENT_API_KEY`.
     pub fn from_env_prefixed(prefix: &str) -> Self {
         Self::from_variables(std::env::vars_os(), prefix)
     }
@@ -42,7 +45,7 @@ impl Secrets {
         variables: impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)>,
         prefix: &str,
     ) -> Self {
-        // A value that is not text could not be found again in what a script prints.
+        // A value that is not text could not be found in what a script prints.
         variables
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter_map(|(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), value)))
@@ -51,26 +54,26 @@ impl Secrets {
             .collect()
     }
 
-    /// One more. It takes the place of one by the same name.
+    /// Adds one. It replaces another with the same name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: Secret) -> Self {
         self.0.insert(name.into(), value);
         self
     }
 
-    /// Those of another source too. They take the place of those by the same names.
+    /// Adds those of another source. They replace others with the same names.
     #[must_use]
     pub fn and(mut self, others: impl Into<Self>) -> Self {
         self.0.extend(others.into().0);
         self
     }
 
-    /// The value of one.
+    /// The value of one secret.
     pub fn get(&self, name: &str) -> Option<&Secret> {
         self.0.get(name)
     }
 
-    /// Those of these names that there are.
+    /// The secrets with these names, as far as they exist.
     pub(crate) fn only<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, Secret> {
         names.into_iter().filter_map(|name| Some((name.clone(), self.0.get(name)?.clone()))).collect()
     }

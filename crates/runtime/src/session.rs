@@ -13,11 +13,11 @@ use crate::{EventSink, Execution, RuntimeError};
 
 /// A held cell. What one step defines, the next can use. Dropping the session destroys the cell.
 ///
-/// A step is over when its script is. One that goes on after `emit_result` is interrupted half a
-/// second later; if it does not end then, its cell is killed and the session is over.
+/// A step is over when its script is. A script that goes on after `emit_result` is interrupted half
+/// a second later. If it does not end then, its cell is killed and the session is over.
 ///
-/// Threads and processes may outlive their step. What they print between two steps is told as
-/// [`EventKind::Leftover`](crate::EventKind::Leftover) by the next one and is in no result. What
+/// Threads and processes may outlive their step. What they print between two steps is reported by
+/// the next step as [`EventKind::Leftover`](crate::EventKind::Leftover), and is in no result. What
 /// they print during a step cannot be told from that step's own output, and is part of it.
 pub struct Session {
     cell: Arc<HeldCell>,
@@ -32,11 +32,11 @@ struct HeldCell {
 }
 
 enum State {
-    /// Nothing has run in it yet.
+    /// Nothing has run in the cell yet.
     Fresh(Lease),
-    /// A step has.
+    /// A step has run in it.
     Used(Lease),
-    /// A step has it. When that is dropped, the cell is gone.
+    /// A step is using it. If the step is dropped, the cell is gone.
     InUse,
     Over,
 }
@@ -47,13 +47,14 @@ impl Session {
         Self { cell: Arc::new(cell), handle: RunHandle::default() }
     }
 
-    /// Whether another step can be run: not after one that crashed, was killed or was dropped, nor after a shutdown.
+    /// Whether another step can be run. Not after a step that crashed, was killed or was dropped,
+    /// nor after a shutdown.
     pub fn is_alive(&self) -> bool {
         self.cell.is_alive()
     }
 
-    /// Reaches the step that is under way, from anywhere: `interrupt` is Ctrl-C, after which the
-    /// session goes on with its variables.
+    /// Reaches the step in progress from anywhere. `interrupt` is like Ctrl-C: the session then
+    /// goes on with its variables.
     pub fn interrupt_handle(&self) -> RunHandle {
         self.handle.clone()
     }
@@ -66,7 +67,7 @@ impl Session {
         self.step_into(request, &mut |_: Event| {}).await
     }
 
-    /// The same, with a callback for every event as it happens.
+    /// Like [`Self::step`], with a callback for every event as it happens.
     pub async fn step_with(
         &mut self,
         request: impl Into<ExecutionRequest>,
@@ -75,7 +76,7 @@ impl Session {
         self.step_into(request, &mut on_event).await
     }
 
-    /// The same, with anything that takes events.
+    /// Like [`Self::step_with`], with anything that takes events.
     pub async fn step_into(
         &mut self,
         request: impl Into<ExecutionRequest>,
@@ -85,8 +86,8 @@ impl Session {
         self.cell.step(request.into(), sink, &Wishes::of(self.handle.clone())).await
     }
 
-    /// The same, as a stream that is read at the reader's own pace. Dropping it ends the session;
-    /// until it has ended, no other step can be run.
+    /// Like [`Self::step`], as a stream that is read at the reader's own pace. Dropping it ends the
+    /// session. No other step can be run until this one has ended.
     pub fn stream(&mut self, request: impl Into<ExecutionRequest>) -> Execution {
         self.forget_old_wishes();
         let (cell, request) = (Arc::clone(&self.cell), request.into());
@@ -95,7 +96,7 @@ impl Session {
         })
     }
 
-    /// What was asked for between two steps was asked of nobody.
+    /// A wish made between two steps has no step to apply to.
     fn forget_old_wishes(&self) {
         if self.is_alive() {
             self.handle.reset();
@@ -119,7 +120,8 @@ impl HeldCell {
         let (_in_progress, mut place, mut lease, is_fresh) = self.take()?;
         let hold = lease.hold().clone();
         let cell = lease.cell();
-        // What threads and processes of earlier steps said and used since then is not this step's.
+        // What threads and processes of earlier steps said and used since then does not belong to
+        // this step.
         let (leftovers, used_before) = match is_fresh {
             true => (Leftovers::default(), CellUsage::default()),
             false => (cell.take_leftovers().await, cell.usage()),
@@ -131,7 +133,7 @@ impl HeldCell {
             closed = hold.closed() => return Err(closed.into()),
             concluded = self.executor.conclude(cell, run) => concluded?,
         };
-        // A cell that cannot be used again goes before anything more is said.
+        // A cell that cannot be used again is dropped before the last events are told.
         let kept = concluded.script_is_over.then_some(lease);
         let result = concluded.say(sink).await;
         place.put_back(kept);
@@ -145,7 +147,7 @@ impl HeldCell {
         }
     }
 
-    /// Takes the cell for a step, and whether nothing has run in it yet.
+    /// Takes the cell for a step. The flag says whether nothing has run in it yet.
     fn take(&self) -> Result<(InProgress, Place<'_>, Lease, bool), RuntimeError> {
         let mut state = self.lock();
         let in_progress = match &*state {
@@ -162,7 +164,7 @@ impl HeldCell {
     }
 }
 
-/// Where a step's cell goes when the step is over. A step that is dropped leaves nothing there.
+/// Where a step puts its cell when it is over. A step that is dropped puts nothing there.
 struct Place<'a>(Option<&'a HeldCell>);
 
 impl Place<'_> {

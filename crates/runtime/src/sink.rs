@@ -5,10 +5,11 @@ use belljar_engine::BoxFuture;
 
 /// Takes events one by one.
 ///
-/// The next event is not read from the cell before the last one has been taken, so a slow sink slows the script down (its output waits in
-/// the kernel) rather than filling the host's memory. The script's deadline does not wait for it.
+/// The next event is not read from the cell before the last one was taken. So a slow sink slows
+/// down the script, whose output waits in the kernel, and does not fill the host's memory. The
+/// script's deadline does not wait for the sink.
 pub trait EventSink: Send {
-    /// Takes one event; a future when that takes time.
+    /// Takes one event. Returns a future if that takes time.
     fn on_event(&mut self, event: Event) -> Option<BoxFuture<'_, ()>>;
 }
 
@@ -20,7 +21,7 @@ impl<F: FnMut(Event) + Send> EventSink for F {
     }
 }
 
-/// A bounded queue: what `Sandbox::stream` reads from. A reader that went away is no reason to stop the run.
+/// A bounded queue, from which `Sandbox::stream` reads. The run goes on even if the reader is gone.
 pub(crate) struct Queue(pub(crate) tokio::sync::mpsc::Sender<Event>);
 
 impl EventSink for Queue {

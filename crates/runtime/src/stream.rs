@@ -12,10 +12,10 @@ use crate::RuntimeError;
 use crate::control::{RunHandle, Wishes};
 use crate::sink::Queue;
 
-/// How many events wait for a slow reader before the script does.
+/// How many events may wait for a slow reader before the script has to wait.
 const QUEUE: usize = 64;
 
-/// A script on its way: a stream of its events, then its result. Dropping it kills the script.
+/// A script in progress: a stream of its events, then its result. Dropping it kills the script.
 #[derive(Debug)]
 pub struct Execution {
     events: Receiver<Event>,
@@ -24,7 +24,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Starts a run that says what happens to the queue it is given and heeds those wishes.
+    /// Starts a run that sends its events to the queue and obeys these wishes.
     pub(crate) fn start<F>(handle: RunHandle, run: impl FnOnce(Queue, Wishes) -> F) -> Self
     where
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
@@ -49,12 +49,12 @@ impl Execution {
         self.handle.interrupt();
     }
 
-    /// The next event; `None` after the last.
+    /// The next event. `None` after the last.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// The result, once the script is over. Events not read by then are let go.
+    /// The result, once the script is over. Events that were not read are discarded.
     pub async fn result(mut self) -> Result<ExecutionResult, RuntimeError> {
         self.events.close();
         match (&mut self.run).await {

@@ -1,4 +1,4 @@
-//! What is known of a run so far, and the result it adds up to. Pure: no clock, no I/O.
+//! What is known about a run so far, and the result that follows from it. Pure: no clock, no I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::network::Refusals;
 use crate::utf8::Decoder;
 use crate::warnings::{self, Seen};
 
-/// Everything the guest has said that counts.
+/// Everything the guest has said that matters.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     id: ExecutionId,
@@ -33,7 +33,7 @@ pub(crate) struct Transcript {
     refusals: Refusals,
     stdout: Captured,
     stderr: Captured,
-    /// What had to be changed in the result, and in the intermediates.
+    /// Repairs of the result, and of the intermediate results.
     repairs: [Repairs; 2],
     leftover_bytes: usize,
 }
@@ -79,18 +79,18 @@ pub(crate) struct Facts<'a> {
     pub(crate) timeout: Duration,
     pub(crate) limits: &'a ResourceLimits,
     pub(crate) used: CellUsage,
-    /// Whether a place it may write to had no room left when it failed.
+    /// Whether a place the script may write to was full when the script failed.
     pub(crate) scratch_was_full: bool,
     /// Whether the caller interrupted the script.
     pub(crate) was_interrupted: bool,
-    /// Whom it talked to, or wanted to.
+    /// The hosts it reached, or wanted to.
     pub(crate) network: Vec<Decision>,
     pub(crate) engine: &'a str,
     pub(crate) warnings: &'a [String],
 }
 
 impl Transcript {
-    /// Of a run that was granted what `mask` hides.
+    /// An empty transcript. `mask` hides the secrets that the run was granted.
     pub(crate) fn new(id: ExecutionId, mode: ExecutionMode, mask: Mask) -> Self {
         Self {
             id,
@@ -115,12 +115,12 @@ impl Transcript {
         self.mode
     }
 
-    /// Whether the outcome is known, so that only the script's own end is left to wait for.
+    /// Whether the outcome is known. Then only the script's own end is left to wait for.
     pub(crate) fn has_outcome(&self) -> bool {
         self.result.is_some() || self.failure.is_some()
     }
 
-    /// Whether the outcome is that it failed.
+    /// Whether the script has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
@@ -130,10 +130,11 @@ impl Transcript {
         self.is_done
     }
 
-    /// Takes in a frame that carries the right seal; the event it makes.
+    /// Takes in a frame that carries the right seal. Returns the event it makes.
     ///
-    /// `time_is_up` is the host's word. The guest may say that it ran out of time, but only the host's clock
-    /// makes it true. It must be true when it is said: a guest that says so early could linger until it is.
+    /// `time_is_up` comes from the host. The guest may say that it ran out of time, but only the
+    /// host's clock makes it true. It must be true when the frame arrives. Otherwise a guest could
+    /// say so early and linger until it is true.
     pub(crate) fn frame(&mut self, frame: GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
         let kind = match frame {
             GuestFrame::FinalResult { .. } | GuestFrame::Error { .. } if self.has_outcome() => return None,
@@ -172,7 +173,7 @@ impl Transcript {
         Some(self.event(kind))
     }
 
-    /// Takes in a refusal of the proxy's.
+    /// Takes in a refusal of the proxy.
     pub(crate) fn denied(&mut self, decision: &Decision) -> Option<Event> {
         let NetworkVerdict::Denied { rule } = &decision.verdict else { return None };
         let target = format!("{}:{}", self.mask.host(&decision.host), decision.port);
@@ -181,7 +182,7 @@ impl Transcript {
         Some(self.event(EventKind::Denied { target, rule: rule.clone() }))
     }
 
-    /// One refusal in place of all that were not told, once nothing more will come.
+    /// One refusal that stands for all that did not become events, once nothing more will come.
     pub(crate) fn denied_too(&mut self, network: &[Decision]) -> Option<Event> {
         self.refusals.last_event(network).map(|kind| self.event(kind))
     }
@@ -195,7 +196,8 @@ impl Transcript {
         Some(self.event(kind))
     }
 
-    /// Takes in what was printed since an earlier step ended. It is told, and part of no result.
+    /// Takes in what was printed since an earlier step ended. It becomes events, and is in no
+    /// result.
     pub(crate) fn left_over(&mut self, leftovers: &Leftovers) -> impl Iterator<Item = Event> {
         let streams = [(OutputStream::Stdout, &leftovers.stdout), (OutputStream::Stderr, &leftovers.stderr)];
         streams
@@ -208,7 +210,7 @@ impl Transcript {
             .flatten()
     }
 
-    /// What was printed and held back, once nothing more will come.
+    /// What was printed and held back, at the end of the run.
     pub(crate) fn rest(&mut self) -> impl Iterator<Item = Event> {
         let stdout = self.stdout.finish().map(|text| EventKind::Stdout { text });
         let stderr = self.stderr.finish().map(|text| EventKind::Stderr { text });
@@ -221,12 +223,12 @@ impl Transcript {
         Event::new(self.id.clone(), seq, kind)
     }
 
-    /// The result, after the [`rest`](Self::rest), and the last events: what the host has to say about the run,
-    /// and its end.
+    /// The result and the last events: what the host has to say about the run, and its end. To be
+    /// called after [`rest`](Self::rest).
     pub(crate) fn conclude(mut self, facts: &Facts<'_>) -> (Arc<ExecutionResult>, Vec<Event>) {
         let mut network = facts.network.clone();
         for decision in &mut network {
-            // Names a script asks for are its own words.
+            // The script chose these names, so they may hold secrets.
             decision.host = self.mask.host(&decision.host);
         }
         let (verdict, error) = self.judge(facts);
@@ -269,7 +271,7 @@ impl Transcript {
         (result, events)
     }
 
-    /// One verdict, from what the host knows first and what the guest said second.
+    /// The verdict. What the host knows counts first, and what the guest said second.
     fn judge(&self, facts: &Facts<'_>) -> (Verdict, Option<String>) {
         let seconds = facts.timeout.as_secs_f64();
         if let Ending::Flood = facts.ending {
@@ -284,7 +286,7 @@ impl Transcript {
             if failure.timed_out {
                 return (Verdict::TimeoutWall, message);
             }
-            // What the kernel says about a limit is believed over what the script made of it.
+            // What the kernel says about a limit counts more than what the script made of it.
             let verdict = match facts {
                 Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
@@ -323,8 +325,8 @@ fn died(end: End, used: &CellUsage) -> (Verdict, Option<String>) {
     (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
 }
 
-/// How a cell died that nobody killed, as a verdict and in words. What counts is what this run used: an earlier
-/// step may have had processes killed.
+/// How a cell died that nobody killed, as a verdict and in words. Only what this run used counts,
+/// because an earlier step may have had processes killed.
 pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     const SIGKILL: i32 = 9;
     match end {
@@ -339,7 +341,7 @@ pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
     }
 }
 
-/// What a guest wrote, with secrets hidden; takes down what had to be changed.
+/// What a guest wrote, with secrets hidden. Records what had to be changed.
 fn hidden((json, repaired): (Json, Repairs), mask: &Mask, repairs: &mut Repairs) -> Json {
     let (json, masked) = mask.json(json);
     repairs.add(repaired);
@@ -403,7 +405,7 @@ mod tests {
     }
 
     impl Transcript {
-        /// The result alone.
+        /// The result, without the events.
         fn concluded(self, facts: &Facts<'_>) -> ExecutionResult {
             let (result, events) = self.conclude(facts);
             let last = events.last().map(|event| &event.kind);
@@ -461,7 +463,7 @@ mod tests {
             transcript.concluded(&facts(Ending::Finished)).verdict
         };
         assert_eq!(verdict(true), Verdict::TimeoutWall);
-        // By the time of the verdict it is late enough, but it was not when it was said.
+        // It is late enough when the verdict is given, but it was not when the guest said so.
         assert_eq!(verdict(false), Verdict::Exception);
     }
 

@@ -1,6 +1,6 @@
-//! Bytes that arrive in pieces, as text.
+//! Decodes bytes that arrive in pieces.
 
-/// Decodes UTF-8 whose characters may be cut in two between reads; what is not UTF-8 becomes U+FFFD.
+/// Decodes UTF-8 whose characters may be cut between reads. What is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     /// The beginning of a character whose rest has not come yet.
@@ -8,7 +8,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// The text so far complete.
+    /// The text that is complete so far.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let mut whole = std::mem::take(&mut self.rest);
         whole.extend_from_slice(bytes);
@@ -38,7 +38,7 @@ impl Decoder {
         }
     }
 
-    /// What is left when nothing more will come.
+    /// What is left at the end of the input.
     pub(crate) fn finish(&mut self) -> String {
         match self.rest.is_empty() {
             true => String::new(),

@@ -1,4 +1,5 @@
-//! What a caller should know about a run besides its verdict, in words. The host's own: nothing here is a guest's word.
+//! What a caller should know about a run besides its verdict, in words. All of it comes from the
+//! host, and nothing from the guest.
 
 use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
@@ -7,17 +8,17 @@ use belljar_core::wire::OUTCOME_GRACE;
 
 use crate::transcript::{Ending, Facts, cause_of_death};
 
-/// What the transcript knows that is worth a warning.
+/// What the transcript knows that may need a warning.
 pub(crate) struct Seen {
     pub(crate) mode: ExecutionMode,
-    /// What settled the run, if anything did before it ended.
+    /// What decided the run, if anything did before it ended.
     pub(crate) outcome: Option<&'static str>,
-    /// Of the result, and of the intermediates.
+    /// Repairs of the result, and of the intermediate results.
     pub(crate) repairs: [Repairs; 2],
     pub(crate) leftover_bytes: usize,
 }
 
-/// Everything there is to warn about, in the order in which it came about.
+/// All warnings, in the order in which their causes happened.
 pub(crate) fn about(seen: &Seen, facts: &Facts<'_>, verdict: &Verdict) -> Vec<String> {
     let repaired = ["the result", "the intermediate results"].into_iter().zip(&seen.repairs);
     let repaired = repaired.filter(|(_, repairs)| !repairs.is_empty()).map(|(what, repairs)| {
@@ -41,7 +42,7 @@ fn leftovers(bytes: usize) -> Option<String> {
     })
 }
 
-/// How a run ended whose outcome was known by then, unless it ended by itself.
+/// How a run ended after its outcome was known, unless it ended by itself.
 fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<String> {
     let seconds = OUTCOME_GRACE.as_secs_f64();
     Some(match &facts.ending {
@@ -64,7 +65,7 @@ fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<S
     })
 }
 
-/// Processes that are gone without the verdict saying so.
+/// Processes the kernel killed, if the verdict does not say so.
 fn killed(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
     let count = facts.used.oom_kills.filter(|count| *count > 0 && *verdict != Verdict::Oom)?;
     let (processes, limit) = (if count == 1 { "process" } else { "processes" }, facts.limits.memory_mb);
@@ -73,7 +74,7 @@ fn killed(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
     ))
 }
 
-/// Processes that never were, without the verdict saying so.
+/// Processes the kernel refused to make, if the verdict does not say so.
 fn refused(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
     let count = facts.used.forks_refused.filter(|count| *count > 0 && *verdict != Verdict::Pids)?;
     let (what, limit) =

@@ -1,13 +1,14 @@
-//! `belljar bench`: how fast sandboxes are here, beside what they could not be faster than.
+//! `belljar bench`: how fast sandboxes are on this machine, beside limits that they cannot beat.
 //!
-//! * `latency`: one call at a time. Cells are made first and then used, in rounds, so that no call shares the processor with the making of the
-//!   next cell; and there is a rest after each call, so that none shares it with the end of the last one. What the rest hides, the
-//!   row "back to back" shows.
+//! * `latency`: one call at a time. Cells are made first and then used, in rounds, so that no call
+//!   shares the processor with the making of the next cell. After each call there is a rest, so
+//!   that no call shares it with the end of the last one. The row "back to back" shows what the
+//!   rest hides.
 //! * `load`: many callers at once, and a burst. Everything shares the processor with everything.
-//! * `density`: many cells alive at once, what each costs, and whether a call minds the others.
+//! * `density`: many cells alive at once, what each one costs, and whether they slow a call down.
 //! * `volume`: much output.
 //! * `floor`: Python without a sandbox.
-//! * `containers`: instead of the above, the docker engine's containers, which are used again.
+//! * `containers`: instead of the above, the docker engine's containers, which are reused.
 //! * `soak`: on request, very many runs, and whether anything grows.
 
 mod containers;
@@ -34,7 +35,7 @@ use crate::machine::Machine;
 use crate::printer::{Output, Printer};
 use report::Report;
 
-/// What every call runs: nothing that costs time by itself.
+/// The script of every call. It does nothing that takes time by itself.
 const SCRIPT: &str = "emit_result({'s': 'ok'})";
 
 pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
@@ -43,7 +44,7 @@ pub(super) async fn bench(options: BenchArgs) -> Result<End, CliError> {
     let overflow = match (options.soak, options.engine) {
         (Some(_), _) => soak::OVERFLOW,
         (None, EngineName::Docker) => containers::OVERFLOW,
-        // Room for the largest number of cells that is measured.
+        // Enough for the largest number of cells that is measured.
         (None, EngineName::Native | EngineName::Local) => options.cells as usize + 200,
     };
     let builder = Runtime::builder().max_overflow(overflow);
@@ -99,7 +100,7 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     load::measure(runtime, options, &mut report).await?;
     say("measuring much output…")?;
     volume::measure(runtime, count, &mut report).await?;
-    say("measuring the way out…")?;
+    say("measuring the egress proxy…")?;
     network::measure(count, &mut report).await?;
     say("measuring many cells…")?;
     let yardstick = yardstick::measure(count, &mut report);
@@ -119,12 +120,12 @@ fn empty_report(runtime: &Runtime, sandbox: &Sandbox) -> Report {
     }
 }
 
-/// A config without a stock of its own, so that cells are made only when a measurement says so.
+/// A config without warm cells, so that cells are made only when a measurement asks for them.
 fn bare_config(name: &str) -> SandboxConfig {
     SandboxConfig { pool_size: 0, ..SandboxConfig::new(name) }
 }
 
-/// A call that did not do its work has no place among the figures.
+/// Refuses a call that did not do its work. It must not count in the figures.
 fn check(result: &ExecutionResult) -> Result<(), CliError> {
     if result.success() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `belljar build`: the image of a sandbox, made ahead of its first run.
+//! `belljar build`: builds the image of a sandbox before its first run.
 
 use belljar::RuntimeError;
 use serde::Serialize;

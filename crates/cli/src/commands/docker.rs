@@ -1,4 +1,4 @@
-//! `belljar docker`: what is kept on a daemon.
+//! `belljar docker`: manages what is kept on a daemon.
 
 use belljar::RuntimeError;
 use belljar::engine::Docker;
@@ -7,7 +7,7 @@ use crate::args::{DockerCommand, PruneArgs};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::printer::{Output, Printer};
-use crate::shown::quoted;
+use crate::terminal_text::quoted;
 
 pub(super) async fn docker(command: DockerCommand) -> Result<End, CliError> {
     match command {

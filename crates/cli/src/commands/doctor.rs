@@ -1,4 +1,4 @@
-//! `belljar doctor`: what this machine offers, and proof that a script runs on it.
+//! `belljar doctor`: shows what this machine offers, and proves that a script runs on it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use belljar::engine::default_cache_dir;
-use belljar::{Capabilities, LayerStore, Protection, Runtime, Sandbox, SandboxConfig, State};
+use belljar::engine::{Capabilities, LayerStore, Protection, State};
+use belljar::{Runtime, Sandbox, SandboxConfig};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
@@ -17,9 +18,9 @@ use crate::interrupt::Interrupts;
 use crate::machine::Machine;
 use crate::printer::{Output, Printer};
 use crate::settings;
-use crate::shown::quoted;
+use crate::terminal_text::quoted;
 
-/// Everything found out.
+/// Everything that `doctor` found out.
 #[derive(Debug, Default, Serialize)]
 struct Report {
     /// Whether cells can be made.
@@ -32,7 +33,7 @@ struct Report {
 struct Row {
     name: &'static str,
     state: Health,
-    /// What it is for, or why it is not there.
+    /// What it is for, or why it is missing.
     detail: String,
     /// What to do about it.
     remedy: Option<String>,
@@ -91,7 +92,7 @@ async fn examine(engine: EngineName) -> Report {
     report
 }
 
-/// Makes a sandbox and runs a line in it. Whatever stands in the way, this finds it.
+/// Makes a sandbox and runs one line in it. Any obstacle shows up here.
 async fn try_out(runtime: &Runtime, checks: &mut Vec<Row>) -> bool {
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::new("doctor") };
     let begun = Instant::now();
@@ -105,7 +106,7 @@ async fn try_out(runtime: &Runtime, checks: &mut Vec<Row>) -> bool {
     let python = sandbox.report();
     checks.push(Row::good("python", format!("{} at {}", python.python, python.python_path)));
     if runtime.engine_name() == "native" {
-        // Elsewhere the image's own pip does it.
+        // With other engines the image's own pip installs.
         checks.push(installer(Path::new(&python.python_path)));
     }
     let row = first_run(&sandbox, begun).await;
@@ -133,7 +134,7 @@ async fn first_run(sandbox: &Sandbox, begun: Instant) -> Row {
     }
 }
 
-/// What would install dependencies.
+/// Which program would install dependencies.
 fn installer(python: &Path) -> Row {
     let version = |program: &Path, arguments: &[&str]| {
         let answer = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;

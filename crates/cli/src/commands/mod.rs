@@ -1,4 +1,4 @@
-//! One file per command, and what is around every one of them.
+//! One file per command, and what all commands have around them.
 
 mod bench;
 mod build;
@@ -16,14 +16,14 @@ use crate::env;
 use crate::error::CliError;
 use crate::exit::{self, End};
 use crate::printer::{LogWriter, Output, Printer};
-use crate::start;
+use crate::startup;
 
-/// Does what was asked and says what could not be done; the exit code.
+/// Runs the command and prints its error, if any. Returns the exit code.
 pub(crate) fn execute(arguments: Arguments) -> belljar::ExitCode {
     log();
-    let outcome = start::check().and_then(|()| in_tokio(arguments));
+    let outcome = startup::check().and_then(|()| in_tokio(arguments));
     let printer = Printer::new(Output::Human);
-    // If stderr cannot be written either, there is nobody left to tell.
+    // If stderr cannot be written either, the error cannot be reported.
     let _ = match &outcome {
         Err(error) if !error.is_closed_pipe() => printer.error(&error.explain()),
         Ok(End::Interrupted(_)) => printer.note("cancelled"),
@@ -33,9 +33,9 @@ pub(crate) fn execute(arguments: Arguments) -> belljar::ExitCode {
 }
 
 fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
-    /// A thread that waits for stdin or a blocked pipe has nothing to tidy up.
+    /// A thread that waits for stdin or a blocked pipe has nothing to clean up.
     const LAST_THREADS: Duration = Duration::from_millis(10);
-    // One thread is enough for one script, and spares every event a trip to another core.
+    // One thread is enough for one script, and saves every event a trip to another core.
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let tokio = tokio.map_err(CliError::system("start the event loop"))?;
     let work = async move {
@@ -49,7 +49,8 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Docker(command) => docker::docker(command).await,
         }
     };
-    // As a task, because whatever wakes the outermost future also rings the event loop's own bell, which is a system call each time.
+    // The command runs as a task: waking the outermost future also wakes the event loop itself,
+    // which costs a system call each time.
     let outcome = tokio.block_on(async {
         match tokio::spawn(work).await {
             Ok(outcome) => outcome,
@@ -62,7 +63,8 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
 
 fn log() {
     if let Ok(filter) = EnvFilter::try_from_env(env::LOG) {
-        // Without colours: an entry quotes other people's words, and what is not printable in it is made visible.
+        // There are no colours: an entry quotes text from others, and characters in it that are not
+        // printable are made visible.
         tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| LogWriter).init();
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use belljar::config::ResourceLimits;
 use belljar::{
-    EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, Runtime, RuntimeError, Sandbox,
-    Verdict,
+    EventSink, Execution, ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -17,7 +17,7 @@ use crate::printer::{Output, Printer};
 use crate::progress::Preparation;
 use crate::script;
 use crate::settings::Settings;
-use crate::shown::quoted;
+use crate::terminal_text::quoted;
 
 pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError> {
     let output = match (options.json, options.events) {
@@ -57,14 +57,15 @@ fn request(options: &RunArgs, printer: &Printer) -> Result<ExecutionRequest, Cli
     Ok(request)
 }
 
-/// An interrupt cancels the run, and whoever reads the events or the result is told so.
+/// Runs the script and shows its events. An interrupt cancels the run, and the events and the
+/// result say so.
 async fn run_and_show(
     sandbox: &Sandbox,
     settings: &Settings,
     request: ExecutionRequest,
     (printer, interrupts): (&Printer, &mut Interrupts),
 ) -> Result<End, CliError> {
-    /// For who does not take the last events any more.
+    /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
     let (cancel, cancelled) = oneshot::channel();
     let execution = sandbox.stream(request);
@@ -73,7 +74,7 @@ async fn run_and_show(
     let (result, interrupt) = tokio::select! {
         result = &mut running => (result??, None),
         interrupt = interrupts.next() => {
-            // Nobody to hear it means that it is over already.
+            // If nobody receives it, the run is over already.
             let _ = cancel.send(());
             match tokio::time::timeout(LAST_EVENTS, running).await {
                 Ok(result) => (result??, Some(interrupt)),
@@ -113,7 +114,7 @@ async fn hand_on(
     }
 }
 
-/// Makes the sandbox ready, showing what takes long and what is worth knowing.
+/// Prepares the sandbox. Shows slow steps and warnings.
 pub(super) async fn prepare(
     runtime: &Runtime,
     settings: &Settings,
@@ -125,19 +126,19 @@ pub(super) async fn prepare(
     drop(preparation);
     let sandbox = sandbox?;
     if runtime.engine_name() == "local" && !printer.is_for_people() {
-        // Whoever reads only stdout finds it among the result's warnings.
+        // A reader of stdout alone finds it in the result's warnings.
         printer.warning("no isolation: --engine local runs scripts as plain subprocesses")?;
     }
     if printer.is_for_people() {
         for warning in &sandbox.report().warnings {
-            // Whoever wrote the tool or the package has a part in it.
+            // The author of the tool or the package may have written a part of it.
             printer.warning(&quoted(warning))?;
         }
     }
     Ok(sandbox)
 }
 
-/// What to do about a failure, as far as options can help.
+/// What to do about a failure, if an option can help.
 pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
     let ResourceLimits {
         execution_timeout_sec, cpu_time_sec, memory_mb, pids_limit, max_output_bytes, ..

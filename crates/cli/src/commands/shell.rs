@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  stdin (a thread) ──lines──► Entry ──complete──► step on the session ──► printed
-//!                                                    └ Ctrl-C, time limit: the cell is gone, the next step gets a new one
+//!                                                    └ Ctrl-C, time limit: the cell is gone,
+//!                                                      the next step gets a new one
 //! ```
 
 use std::io::{self, BufRead, IsTerminal};
 
-use belljar::{ExecutionMode, ExecutionRequest, Runtime, Sandbox, Session, Verdict};
+use belljar::config::ExecutionMode;
+use belljar::{ExecutionRequest, Runtime, Sandbox, Session, Verdict};
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::run::{advice, prepare};
@@ -92,7 +94,7 @@ impl Shell<'_> {
             };
             let complete = match line {
                 Some(line) => entry.push(&line?),
-                // What is left may still be a whole program: the end of a file closes a block.
+                // The rest may still be a whole program, because the end of a file closes a block.
                 None => {
                     let rest = entry.take();
                     if self.is_interactive {
@@ -119,7 +121,8 @@ impl Shell<'_> {
         }
     }
 
-    /// Runs one entry. An interrupt ends the step and with it the session; the shell too, unless somebody can type on.
+    /// Runs one entry. An interrupt ends the step and with it the session. It also ends the shell,
+    /// unless a person can type more.
     async fn step(&mut self, entry: String) -> Result<Option<Interrupt>, CliError> {
         let request = ExecutionRequest::new(entry).with_mode(ExecutionMode::Interactive);
         let session = &mut self.session;
@@ -134,7 +137,7 @@ impl Shell<'_> {
                 self.last = result.verdict;
                 None
             }
-            // A NUL in an entry, for one; the session is not touched by it.
+            // For example a NUL in an entry. It does not touch the session.
             Ok(Err(error @ belljar::RuntimeError::Script(_))) => {
                 self.printer.error(&error.to_string())?;
                 self.last = Verdict::Exception;
@@ -159,7 +162,8 @@ impl Shell<'_> {
     }
 }
 
-/// Lines of stdin, read by a thread of their own: a terminal cannot be waited for in any other way.
+/// Reads lines of stdin on a thread of its own, because a terminal cannot be waited for in any
+/// other way.
 fn read_lines() -> Result<Receiver<Result<String, CliError>>, CliError> {
     const AHEAD: usize = 16;
     let (sender, lines) = mpsc::channel(AHEAD);

@@ -2,7 +2,8 @@ use std::fs;
 
 use crate::belljar::{Outcome, belljar, run_json};
 
-/// Refused before anything ran: code 2, nothing on stdout, and every one of these words on stderr.
+/// The command refused the input before anything ran: code 2, nothing on stdout, and all these
+/// words on stderr.
 fn assert_refused(outcome: &Outcome, words: &[&str]) {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{outcome:#?}");
     for word in words {

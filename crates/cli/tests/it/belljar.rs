@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-/// What came of one call.
+/// The outcome of one call.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -15,13 +15,14 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Stdout as the one JSON value it should be.
+    /// Stdout as one JSON value.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }
 
-/// The command with a cache that all tests share, and nothing of ours in its environment.
+/// The command with a cache that all tests share, and none of Belljar's variables in its
+/// environment.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
     command.args(arguments).env("BELLJAR_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
@@ -32,7 +33,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts it, feeds it and waits for its end.
+/// Starts the command, writes its stdin and waits for its end.
 pub(crate) fn finish(mut command: Command, stdin: impl AsRef<[u8]>) -> Outcome {
     let mut child = command.spawn().expect("the binary was built for this test");
     let feeder = feed(&mut child, stdin.as_ref());
@@ -42,12 +43,12 @@ pub(crate) fn finish(mut command: Command, stdin: impl AsRef<[u8]>) -> Outcome {
     Outcome { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// `belljar <arguments>` with something on stdin.
+/// Runs `belljar <arguments>` with this stdin.
 pub(crate) fn belljar(arguments: &[&str], stdin: impl AsRef<[u8]>) -> Outcome {
     finish(command(arguments), stdin)
 }
 
-/// `belljar run --json <options> -`.
+/// Runs `belljar run --json <options> -`.
 pub(crate) fn run_json(options: &[&str], script: &str) -> (Outcome, Value) {
     let outcome = belljar(&[&["run", "--json"], options, &["-"]].concat(), script);
     let result = outcome.json();
@@ -56,6 +57,6 @@ pub(crate) fn run_json(options: &[&str], script: &str) -> (Outcome, Value) {
 
 fn feed(child: &mut Child, bytes: &[u8]) -> thread::JoinHandle<()> {
     let (mut stdin, bytes) = (child.stdin.take().expect("stdin is a pipe"), bytes.to_owned());
-    // Who refuses its arguments does not read its stdin.
+    // A command that refuses its arguments does not read its stdin.
     thread::spawn(move || drop(stdin.write_all(&bytes)))
 }

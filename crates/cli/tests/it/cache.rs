@@ -1,4 +1,4 @@
-//! One cache and several users, each a real one. Needs root to be them.
+//! Several users share one cache. Each one is a real user, so the tests need root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -33,7 +33,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// `None`, with the reason, where these users cannot be played.
+    /// `None` if this process cannot become these users. It prints the reason.
     fn new() -> Option<Self> {
         let has_pip = Command::new("/usr/bin/python3").args(["-m", "pip", "--version"]).output();
         if !rustix::process::geteuid().is_root() || !has_pip.is_ok_and(|pip| pip.status.success()) {
@@ -93,7 +93,7 @@ fn nobody_uses_a_cache_that_another_user_could_change() {
     for user in [EVE, 0] {
         assert_refused(&machine.run_as(user, &anns), &format!("anns belongs to user {ANN}"));
     }
-    // Nor one that she has been at.
+    // Nobody uses a cache with a file that she owns either.
     let roots = machine.directory("roots", 0, 0o755);
     assert_ran(&machine.run_as(0, &roots));
     let layers: Vec<_> =
@@ -128,7 +128,7 @@ fn whoever_comes_first_in_a_shared_place_is_believed_by_themselves_only() {
 fn interpreters_that_another_user_remembers_are_not_believed() {
     let Some(machine) = Machine::new() else { return };
     let eves = machine.directory("eves", EVE, 0o755);
-    // What she would like others to take for an interpreter, with a stamp that fits.
+    // A fake interpreter that she wants others to use, with a stamp that fits.
     let mut find = command(&["run", "-"]);
     find.env("BELLJAR_CACHE", &eves).env("PATH", "/usr/bin:/bin").env("HOME", "/nowhere").uid(EVE).gid(EVE);
     assert_eq!(finish(find, "emit_result(1)").code, Some(0));
@@ -167,7 +167,7 @@ fn a_full_disk_is_not_the_callers_fault() {
     let run = command(&["run", "--dep", "belljar_sample", "-"]);
     // In a mount namespace of its own, so that the small disk goes with it.
     let mut unshared = Command::new("unshare");
-    let script = "mount -t tmpfs -o size=32k,mode=755 small \"$1\" && shift && exec \"$@\"";
+    let script = "mount -t tmpfs -o size=4k,mode=755 small \"$1\" && shift && exec \"$@\"";
     unshared
         .args(["--mount", "sh", "-c", script, "sh"])
         .arg(&small)

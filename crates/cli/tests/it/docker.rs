@@ -1,4 +1,5 @@
-//! The command with containers, and in one: the controller itself behind the daemon's socket.
+//! The command with containers, and in a container: then the controller itself uses the daemon's
+//! socket.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -8,7 +9,8 @@ use serde_json::json;
 
 use crate::belljar::{Outcome, belljar, command, finish, run_json};
 
-/// Whether a daemon answers; says why not, and insists where `BELLJAR_TEST_REQUIRE` lists `docker`.
+/// Whether a daemon answers. If not, it says why. It panics if `BELLJAR_TEST_REQUIRE` lists
+/// `docker`.
 fn has_daemon() -> bool {
     let asked = Command::new("docker").args(["version", "--format", "{{.Server.Version}}"]).output();
     if asked.is_ok_and(|output| output.status.success()) {
@@ -25,7 +27,7 @@ fn has_daemon() -> bool {
 
 const SOCKET: &str = "/var/run/docker.sock:/var/run/docker.sock";
 
-/// The command inside a container that has what is named of the host.
+/// Runs the command inside a container that has these volumes of the host.
 fn in_a_container(volumes: &[&str], arguments: &[&str], stdin: &str) -> Option<Outcome> {
     let binary = concat!(env!("CARGO_BIN_EXE_belljar"), ":/usr/local/bin/belljar:ro");
     let mut docker = Command::new("docker");
@@ -91,19 +93,19 @@ fn a_controller_in_a_container_makes_cells_beside_itself() {
     let shown = format!("{host}:/app/data");
     let run = ["run", "--json", "--engine", "docker", "--mount", "/app/data:/data"];
     let script = "emit_result(open('/data/f').read())";
-    // The daemon knows the directory by its name on the host, which only the map tells.
+    // The daemon knows the directory by its name on the host. Only the map tells that name.
     let map = format!("/app/data={host}");
     let mapped = [&run[..], &["--map-path", &map, "-"]].concat();
     let Some(outcome) = in_a_container(&[SOCKET, &shown], &mapped, script) else { return };
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(outcome.json()["final_data"], "of the host");
-    // A map for a longer name is no map for this one.
+    // A map for a longer name does not apply to this one.
     let other = format!("/app/dat={host}");
     let unmapped = [&run[..], &["--map-path", &other, "-"]].concat();
     let outcome = in_a_container(&[SOCKET, &shown], &unmapped, script).unwrap();
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     assert!(outcome.stderr.contains("/app/data") && outcome.stderr.contains("host_path_map"), "{outcome:#?}");
-    // Without the socket it says how to get it.
+    // Without the socket, the error says how to get it.
     let outcome = in_a_container(&[], &["run", "--engine", "docker", "-"], "emit_result(1)").unwrap();
     assert_eq!(outcome.code, Some(3), "{outcome:#?}");
     assert!(outcome.stderr.contains("-v /var/run/docker.sock:/var/run/docker.sock"), "{outcome:#?}");

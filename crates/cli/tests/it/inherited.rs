@@ -1,4 +1,4 @@
-//! Whatever the program is started with, a script starts like any other.
+//! A script always starts in the same state, whatever state the command was started in.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::belljar::{Outcome, command, finish};
 
-/// Everything that a process has from its parent and a script can see.
+/// Prints everything that a process gets from its parent and a script can see.
 const LOOK: &str = "\
 import ctypes, resource, signal
 status = dict(line.split(':', 1) for line in open('/proc/self/status'))
@@ -26,7 +26,7 @@ emit_result({
     'directory': os.getcwd(),
 })";
 
-/// Sets all of it to something unusual, as far as this user may, and becomes the program.
+/// Sets all of it to something unusual, as far as this user may, and executes the program.
 const UNUSUAL: &str = "\
 import ctypes, os, resource, signal, sys
 def perhaps(function, *arguments):

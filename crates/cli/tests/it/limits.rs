@@ -1,4 +1,5 @@
-//! A host at its own limits gets an answer: a result, or an error with its reason and exit code 3. Never a panic.
+//! A host at its own limits gets an answer: a result, or an error with its reason and exit code 3.
+//! It never gets a panic.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::belljar::{Outcome, command, finish};
 
-/// Lowers a limit, becomes nobody special where that matters, and becomes the program.
+/// Lowers a limit, drops privileges if that matters, and executes the program.
 const LIMITED: &str = "\
 import os, resource, sys
 name, value, uid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -16,7 +17,7 @@ resource.setrlimit(getattr(resource, 'RLIMIT_' + name), (value, value))
 os.execv(sys.argv[4], sys.argv[4:])
 ";
 
-/// Somebody whose processes nobody else's count with. Only root can become that.
+/// A user id without any other processes. Only root can become it.
 const NOBODY_ELSE: u32 = 61_234;
 
 fn limited_command(name: &str, value: u64, uid: u32, cache: &Path) -> Command {
@@ -65,7 +66,8 @@ fn is_an_answer(outcome: &Outcome, what: &str) -> bool {
     }
 }
 
-/// Tries limits upwards until the run works, which it must in the end, and says what to raise until it does. The limit that was enough.
+/// Tries higher and higher limits until the run works, which must happen in the end. Until then the
+/// error must say what to raise. Returns the limit that was enough.
 fn works_in_the_end(name: &str, remedy: &str, values: impl Iterator<Item = u64>, uid: u32) -> u64 {
     let cache = cache_for(uid);
     let mut values = values;
@@ -80,7 +82,7 @@ fn works_in_the_end(name: &str, remedy: &str, values: impl Iterator<Item = u64>,
 
 #[test]
 fn few_descriptors_are_an_error_that_says_so() {
-    // The loader needs one to start at all.
+    // The loader needs a descriptor to start at all.
     let enough = works_in_the_end("NOFILE", "ulimit -n", (4..=64).chain([256, 1024]), 0);
     assert!(enough <= 64, "{enough} descriptors are needed for one run");
 }
@@ -111,7 +113,7 @@ fn a_limit_on_descriptors_that_is_enough_stays_enough() {
 
 #[test]
 fn few_processes_are_an_error_that_says_so() {
-    // Root is above this limit, so somebody else runs it.
+    // This limit does not apply to root, so another user runs it.
     if can_be_others() {
         works_in_the_end("NPROC", "", (2..=12).chain([64, 1024]), NOBODY_ELSE);
     }
@@ -122,12 +124,12 @@ fn files_that_may_not_be_large_are_an_error_that_says_so() {
     works_in_the_end("FSIZE", "ulimit -f", [0, 1, 1024, 16 << 10, 1 << 20, 64 << 20].into_iter(), 0);
 }
 
-/// What the program does about that signal stays with it.
+/// The command's own handling of that signal does not reach the script.
 #[test]
 fn a_script_may_still_die_of_a_file_that_is_too_large() {
     let script = "import signal\nemit_result(signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN)";
     let plain = finish(command(&["run", "-"]), script);
-    // Python itself ignores it; a program that it starts has the default again.
+    // Python itself ignores the signal. A program that it starts has the default again.
     let started = "import subprocess\nstatus = dict(l.split(':', 1) for l in subprocess.run(['/usr/bin/cat', '/proc/self/status'], capture_output=True, text=True).stdout.splitlines())\nemit_result(int(status['SigIgn'], 16) >> 24 & 1)";
     assert_eq!(plain.stdout.trim(), "true", "{plain:#?}");
     let outcome = finish(command(&["run", "-"]), started);
@@ -176,7 +178,7 @@ fn descriptors_on_their_way_in_one_cell_leave_enough_to_make_another() {
     if !can_be_others() {
         return;
     }
-    // Somebody else again: what is on its way is counted by user.
+    // Another user again: descriptors in flight are counted by user.
     const USER: u32 = NOBODY_ELSE + 1;
     const DESCRIPTORS: u64 = 1024;
     let cache = cache_for(USER);

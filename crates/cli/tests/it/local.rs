@@ -1,4 +1,4 @@
-//! `--engine local`: plain subprocesses, asked for by name, and never quietly.
+//! `--engine local`: plain subprocesses. It must be asked for by name, and always warns.
 
 use serde_json::json;
 

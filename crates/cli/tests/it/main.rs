@@ -1,4 +1,4 @@
-//! The real binary, from outside: what it prints, where, and with which exit code.
+//! Tests the real binary from outside: what it prints, where, and with which exit code.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]

@@ -26,7 +26,7 @@ fn a_mount_is_read_only_unless_it_says_rw() {
     let path = |name: &str| directory.path().join(name);
     for name in ["in", "out"] {
         fs::create_dir(path(name)).unwrap();
-        // A cell of root's is nobody's: what it may write must be open to everybody.
+        // A cell that root starts runs as nobody, so what it writes must be open to everybody.
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         fs::set_permissions(path(name), everybody).unwrap();
     }

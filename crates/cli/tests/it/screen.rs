@@ -1,4 +1,4 @@
-//! A terminal to run the command on, and everything that was written to it.
+//! A terminal to run the command on. It records everything that is written to it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread::JoinHandle;
 
-use belljar::is_printable;
+use belljar::text::is_printable;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-/// The mark that begins our lines.
+/// The mark that begins the command's own lines.
 pub(crate) const MARK: char = '⌂';
 
-/// A terminal. What is written to it arrives as it was written.
+/// A terminal. Text written to it arrives unchanged.
 pub(crate) struct Terminal {
     master: OwnedFd,
     path: PathBuf,
@@ -33,12 +33,12 @@ impl Terminal {
         terminal
     }
 
-    /// For a stream of the command.
+    /// The other end, for a stream of the command.
     pub(crate) fn other_end(&self) -> File {
         OpenOptions::new().read(true).write(true).open(&self.path).expect("its other end can be opened")
     }
 
-    /// Reads until nobody has the other end open any more.
+    /// Reads until nobody has the other end open any longer.
     fn read_all(self) -> JoinHandle<Vec<u8>> {
         let mut master = File::from(self.master);
         std::thread::spawn(move || {
@@ -47,7 +47,7 @@ impl Terminal {
                 match master.read(&mut piece) {
                     Ok(0) => return seen,
                     Ok(read) => seen.extend_from_slice(&piece[..read]),
-                    // The kernel's word for the end.
+                    // The kernel's error for the end.
                     Err(error) if error.raw_os_error() == Some(5) => return seen,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => panic!("{error}"),
@@ -57,17 +57,18 @@ impl Terminal {
     }
 }
 
-/// What the command wrote to a terminal that is its stdout and its stderr, and its exit code.
+/// Runs the command with a terminal as its stdout and stderr. Returns what it wrote, and its exit
+/// code.
 pub(crate) fn on_a_terminal(mut command: Command, stdin: &[u8]) -> (Screen, Option<i32>) {
     let terminal = Terminal::new();
     command.stdout(terminal.other_end()).stderr(terminal.other_end());
     command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
     let mut child = command.spawn().expect("the binary was built for this test");
-    // Else the other end stays open here.
+    // Otherwise the other end stays open here.
     drop(command);
     let seen = terminal.read_all();
     let mut input = child.stdin.take().expect("stdin is a pipe");
-    // Who refuses its arguments does not read its stdin.
+    // A command that refuses its arguments does not read its stdin.
     drop(input.write_all(stdin));
     drop(input);
     let code = child.wait().expect("it ends").code();
@@ -80,7 +81,7 @@ pub(crate) fn on_a_terminal(mut command: Command, stdin: &[u8]) -> (Screen, Opti
 pub(crate) struct Screen(pub(crate) String);
 
 impl Screen {
-    /// Nothing in it acts on the terminal but line breaks, tabs and colours.
+    /// Asserts that nothing in it acts on the terminal but line breaks, tabs and colours.
     pub(crate) fn assert_tame(&self) {
         let mut rest = self.0.as_str();
         while let Some(c) = rest.chars().next() {
@@ -113,18 +114,19 @@ impl Screen {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Those that we mark as somebody else's.
+    /// The lines that are marked as somebody else's.
     pub(crate) fn theirs(&self) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.starts_with("· ")).collect()
     }
 
-    /// Those that look like ours.
+    /// The lines that look like the command's own.
     pub(crate) fn ours(&self) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.contains(MARK)).collect()
     }
 }
 
-/// What a command wrote to a terminal that is its stdout and stderr too, while somebody typed into it.
+/// Runs the command with a terminal as stdin, stdout and stderr, while somebody types. Returns what
+/// it wrote.
 pub(crate) fn typed_on(terminal: Terminal, mut command: Command, typed: &str) -> Screen {
     command.stdout(terminal.other_end()).stderr(terminal.other_end());
     command.env_remove("NO_COLOR").env("TERM", "xterm-256color");

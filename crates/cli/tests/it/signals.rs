@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::belljar::command;
 
-/// Starts it, gives it a script and waits for the first line it prints.
+/// Starts the command, gives it a script and waits for the first line it prints.
 fn start(mut command: Command, script: &str) -> (Child, BufReader<impl Read>) {
     let mut child = command.spawn().expect("the binary was built for this test");
     let mut stdin = child.stdin.take().expect("stdin is a pipe");

@@ -1,4 +1,5 @@
-//! What a script can do to the terminal it is shown on: nothing but print, and never as us.
+//! A script can only print on the terminal it is shown on. It cannot control it, or imitate the
+//! command.
 
 use std::fs;
 
@@ -35,7 +36,7 @@ fn logs_and_labels_stay_on_their_line() {
     assert!(theirs[0].starts_with("· log: ␍␛[2K") && theirs[1].starts_with("· ␍␛[2K"), "{theirs:?}");
 }
 
-/// Where lines of ours begin, whatever a line looks like after that.
+/// The lines that begin like the command's own, whatever follows.
 fn marked_as_ours(screen: &Screen) -> Vec<String> {
     screen.lines().into_iter().filter(|line| line.starts_with('⌂')).collect()
 }
@@ -58,7 +59,7 @@ fn a_shell_shows_a_log_as_the_scripts() {
     shell.stdin(terminal.other_end());
     let typed = "emit_log('The session is over and a new one has begun')\nemit_log('>>> forged')\n:quit\n";
     let screen = crate::screen::typed_on(terminal, shell, typed);
-    // Nothing that is typed is echoed here, so what a step says comes right after the prompt.
+    // Nothing typed is echoed here, so the output of a step comes right after the prompt.
     for said in ["The session is over and a new one has begun", ">>> forged"] {
         assert!(screen.0.contains(&format!("· log: {said}")), "{screen:#?}");
         assert!(!screen.0.contains(&format!("⌂ {said}")), "{screen:#?}");
@@ -251,7 +252,7 @@ fn a_pipe_gets_our_lines_one_by_one() {
     let outcome =
         belljar(&["run", "-"], "emit_log('a\\nerror: forged\\r')\nraise ValueError('x\\nerror: ok: forged')");
     let forged = outcome.stderr.lines().filter(|line| line.starts_with("error:")).count();
-    // The traceback is the script's own and has the second line of its message.
+    // The traceback is the script's own, and has the second line of its message.
     assert_eq!(forged, 2, "{outcome:#?}");
     assert!(outcome.stderr.ends_with("error: exception: ValueError: x␊error: ok: forged\n"), "{outcome:#?}");
 }
@@ -294,7 +295,7 @@ fn the_log_quotes_what_is_not_ours() {
 fn a_shell_prompts_where_no_script_can() {
     let terminal = crate::screen::Terminal::new();
     let mut shell = command(&["shell"]);
-    // Somebody types: the prompt is for them.
+    // A person types: the prompt is for them.
     shell.stdin(terminal.other_end());
     let typed = "print('⌂ >>> forged', end='')\n1 + 1\n:quit\n";
     let screen = crate::screen::typed_on(terminal, shell, typed);

@@ -1,8 +1,8 @@
-//! What an installer may be told: the one place that knows which requirements are safe.
+//! Which requirements are safe to give to an installer. This is the only place that decides it.
 //!
-//! A dependency reaches an installer as one line of a file, and installers read far more there than names:
-//! options, includes, paths, `${VARIABLES}`, source trees whose build scripts run at once. A requirement must
-//! not be able to become any of these by accident.
+//! A dependency reaches an installer as one line of a file. Installers read far more there than
+//! names: options, includes, paths, `${VARIABLES}`, source trees whose build scripts run at once. A
+//! requirement must not be able to become any of these by accident.
 //!
 //! ```text
 //!  text ──► Requirement::parse ──► Package | Wheel | Source | Local, or the rule it breaks
@@ -12,17 +12,17 @@
 
 use std::fmt;
 
-/// What an installer would take a requirement for.
+/// What an installer takes a requirement for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requirement {
-    /// A name with optional extras, version and marker, to be had from an index.
+    /// A name with optional extras, version and marker. It comes from an index.
     Package,
     /// A wheel at a URL.
     Wheel,
     /// An archive or a repository at a URL. Building it runs its code.
     Source,
-    /// A file or a directory of the machine that installs.
+    /// A file or a directory on the machine that installs.
     Local,
 }
 
@@ -30,27 +30,27 @@ pub enum Requirement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequirementFault {
-    /// Nothing in it.
+    /// It is empty.
     Empty,
-    /// White space around it.
+    /// It has white space around it.
     Edges,
-    /// A line break, NUL or other control character.
+    /// It has a line break, NUL or other control character.
     ControlCharacter,
-    /// A word that begins with a dash.
+    /// It has a word that begins with a dash.
     Option,
-    /// A word that begins with `#`.
+    /// It has a word that begins with `#`.
     Comment,
-    /// `$` or a backslash.
+    /// It has a `$` or a backslash.
     Expansion,
-    /// Not a requirement's shape.
+    /// It does not have the form of a requirement.
     Shape,
-    /// A URL with a user or a token in it.
+    /// It is a URL with a user or a token in it.
     Credential,
-    /// A URL that is not fetched over the web.
+    /// It is a URL that is not fetched over the web.
     Scheme,
-    /// It may have to be built, and there is no leave to.
+    /// It may have to be built from source, which the config does not allow.
     Source,
-    /// A path, where only what an index or a URL has can be used.
+    /// It is a path. Only an index or a URL can be used here.
     Local,
 }
 
@@ -88,10 +88,10 @@ impl fmt::Display for RequirementFault {
     }
 }
 
-/// Suffixes that make an installer take a bare word for a file beside it.
+/// An installer takes a bare word with one of these suffixes for a file in the current directory.
 const ARCHIVES: [&str; 7] = [".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz"];
 
-/// The rule that a config's dependency breaks, if it breaks one.
+/// Returns the rule that a config's dependency breaks, if any.
 pub(super) fn check(text: &str, allow_source_builds: bool) -> Result<(), RequirementFault> {
     match Requirement::parse(text)? {
         Requirement::Package => Ok(()),
@@ -101,7 +101,7 @@ pub(super) fn check(text: &str, allow_source_builds: bool) -> Result<(), Require
 }
 
 impl Requirement {
-    /// Reads what is safe to write on a line of a requirements file.
+    /// Reads a requirement that is safe to write on a line of a requirements file.
     pub fn parse(text: &str) -> Result<Self, RequirementFault> {
         if text.trim().is_empty() {
             return Err(RequirementFault::Empty);
@@ -142,7 +142,7 @@ impl Requirement {
         }
     }
 
-    /// A marker may follow the URL.
+    /// Reads a URL, which a marker may follow.
     fn of_url(text: &str) -> Result<Self, RequirementFault> {
         let url = text.split_whitespace().next().ok_or(RequirementFault::Shape)?;
         let Some((scheme, rest)) = url.split_once("://") else { return Ok(Self::Local) };
@@ -161,7 +161,7 @@ impl Requirement {
     }
 }
 
-/// What follows a name; nothing where there is none.
+/// The text after the name. `None` if there is no name.
 fn after_name(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !is_name(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);

@@ -1,7 +1,8 @@
-//! Configs as TOML and JSON text.
+//! Reads and writes configs as TOML and JSON text.
 //!
-//! Keys may be written in snake or kebab case. A key that means nothing is an error, never ignored: in a policy, a
-//! misspelt limit would be no limit. Reading validates; writing validates too, so what is written can be read.
+//! Keys may be written in snake or kebab case. An unknown key is an error, never ignored: in a
+//! policy, a misspelt limit would be no limit. Reading validates. Writing validates too, so
+//! everything that is written can be read.
 
 use serde_path_to_error::Path;
 
@@ -40,20 +41,20 @@ impl SandboxConfig {
         Ok(config)
     }
 
-    /// Writes the config as TOML that [`from_toml`](Self::from_toml) reads back.
+    /// Writes the config as TOML. [`from_toml`](Self::from_toml) reads it back.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         self.validate()?;
         Ok(toml::to_string(self).expect("a valid config has only UTF-8 paths and numbers that TOML holds"))
     }
 
-    /// Writes the config as JSON that [`from_json`](Self::from_json) reads back.
+    /// Writes the config as JSON. [`from_json`](Self::from_json) reads it back.
     pub fn to_json(&self) -> Result<String, ConfigError> {
         self.validate()?;
         Ok(serde_json::to_string_pretty(self).expect("a valid config has only UTF-8 paths and string keys"))
     }
 }
 
-/// Where in a document, both counted from 1.
+/// A position in a document. Both numbers count from 1.
 struct Place {
     line: usize,
     column: usize,
@@ -66,7 +67,7 @@ impl Place {
         Self { line: 1 + before.matches('\n').count(), column: 1 + before[line_start..].chars().count() }
     }
 
-    /// The place and the message, which serde_json keeps in one string.
+    /// Splits a serde_json error, which has the position and the message in one string.
     fn of_json(error: &serde_json::Error) -> (Self, String) {
         let place = Self { line: error.line(), column: error.column() };
         let text = error.to_string();
@@ -75,12 +76,12 @@ impl Place {
     }
 
     fn syntax(self, message: String) -> ConfigError {
-        // A TOML parser's message may span lines; an error is one.
+        // The message of the TOML parser may have several lines. Here it gets one.
         let message = plain(&message.lines().collect::<Vec<_>>().join("; "));
         ConfigError::Syntax { message, line: self.line, column: self.column }
     }
 
-    /// An error about what is at `path`. Serde tells its kinds apart in words only.
+    /// An error about the value at `path`. Only the text of a serde error tells its kind.
     fn refuse(self, path: &Path, message: String) -> ConfigError {
         let Self { line, column } = self;
         let whole = path.iter().next().is_none();
@@ -98,7 +99,8 @@ impl Place {
     }
 }
 
-/// Text of a document's that is shown in an error: on one line, and without what a terminal would obey.
+/// Text from a document, made safe to show in an error: on one line, without characters that a
+/// terminal acts on.
 fn plain(text: &str) -> String {
     let is_plain = |c: &char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
     let mut out = String::with_capacity(text.len());
@@ -108,7 +110,8 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// What was probably meant, from the rest of serde's message: ``memroy_mb`, expected one of `cpu_quota`, `cpu-quota`, …``.
+/// Guesses what was meant from the rest of serde's message: ``memroy_mb`, expected one of
+/// `cpu_quota`, `cpu-quota`, …``.
 fn hint(rest: &str) -> String {
     let Some((wrong, expected)) = rest.split_once("`, expected ") else {
         return "it means nothing here".to_owned();
@@ -119,7 +122,7 @@ fn hint(rest: &str) -> String {
     if let Some((_, key)) = close.filter(|(distance, key)| *distance <= 1 + key.len() / 4) {
         return format!("did you mean `{key}`?");
     }
-    match home_of(&wrong.replace('-', "_")) {
+    match table_with(&wrong.replace('-', "_")) {
         Some(home) => format!("it belongs in `{home}`"),
         None => {
             let snake: Vec<_> = known.into_iter().filter(|key| !key.contains('-')).collect();
@@ -128,8 +131,8 @@ fn hint(rest: &str) -> String {
     }
 }
 
-/// The table of the default config that has `key`.
-fn home_of(key: &str) -> Option<String> {
+/// Finds the table of the default config that has `key`.
+fn table_with(key: &str) -> Option<String> {
     let defaults = serde_json::to_value(SandboxConfig::default()).ok()?;
     let tables = defaults.as_object()?.iter();
     tables.filter(|(_, table)| table.get(key).is_some()).map(|(name, _)| name.clone()).next()
@@ -353,7 +356,7 @@ mod tests {
 
     fn limits() -> impl Strategy<Value = ResourceLimits> {
         let swap = option::of(1..1000_i64);
-        // Thousandths: the JSON reader is exact for short decimals only.
+        // Thousandths, because the JSON reader is exact only for short decimals.
         let thousandths = (10..1_024_000_u32, 1..86_400_000_u32, option::of(1..86_400_000_u32));
         (thousandths, 16..16_777_216_u64, swap, 4..4_194_304_u32, 1024..1_073_741_824_u64, 16..1_048_576_u32)
             .prop_map(|((cpu, time, cpu_time), memory_mb, swap, pids_limit, max_output_bytes, open_files)| {

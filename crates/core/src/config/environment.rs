@@ -1,19 +1,19 @@
-//! What a sandbox is told by name: variables and secrets.
+//! Checks the variables and secrets of a sandbox.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConfigError;
 
-/// Names that decide which code the loader and the interpreter run before any script.
+/// Variables that make the loader or the interpreter run other code before any script.
 const REFUSED: [&str; 6] =
     ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"];
 
-/// Linux takes no longer `NAME=value`, its final NUL included.
+/// The longest `NAME=value` that Linux takes, with its final NUL.
 const ENTRY_BYTES: usize = 131_072;
 
 /// Checks that each name can be a variable and that no name is given twice.
 ///
-/// Values are never shown: a variable may hold what its writer would rather not see in a log.
+/// Errors never show values, because a variable may hold something that must not be in a log.
 pub(super) fn check(env: &BTreeMap<String, String>, secrets: &[String]) -> Result<(), ConfigError> {
     let mut seen = BTreeSet::new();
     for (index, name) in secrets.iter().enumerate() {

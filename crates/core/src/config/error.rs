@@ -3,36 +3,36 @@
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-/// Why a config was refused. The caller who knows which file it came from says so around this.
+/// Why a config was refused. The caller knows which file it came from and adds that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A value that can be read but breaks a rule.
+    /// A value was read, but it breaks a rule.
     #[error("{field} = {value} is invalid: {rule}")]
     Invalid {
-        /// The field, with its path: `resource_limits.memory_mb`.
+        /// The field with its path: `resource_limits.memory_mb`.
         field: String,
-        /// The value as it would be written in a document.
+        /// The value as a document would have it.
         value: String,
         /// The rule it breaks.
         rule: String,
     },
-    /// A key that means nothing here.
+    /// A key is unknown here.
     #[error("unknown key `{key}` at line {line}, column {column}: {hint}")]
     UnknownKey {
-        /// The key, with its path.
+        /// The key with its path.
         key: String,
         /// Its line, from 1.
         line: usize,
         /// Its column, from 1.
         column: usize,
-        /// What was probably meant.
+        /// A guess at what was meant.
         hint: String,
     },
-    /// A value of the wrong type or shape, or one that is missing.
+    /// A value is missing, or has the wrong type or shape.
     #[error("`{key}` at line {line}, column {column}: {message}")]
     BadValue {
-        /// The key, with its path.
+        /// The key with its path.
         key: String,
         /// Its line, from 1.
         line: usize,
@@ -41,10 +41,10 @@ pub enum ConfigError {
         /// What was found and what was expected.
         message: String,
     },
-    /// A document that is not TOML or JSON at all.
+    /// The document is not TOML or JSON.
     #[error("syntax error at line {line}, column {column}: {message}")]
     Syntax {
-        /// What the parser met.
+        /// The parser's message.
         message: String,
         /// The line, from 1.
         line: usize,
@@ -54,12 +54,12 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// A value, written as a document would have it, that breaks a rule.
+    /// An error about a value that breaks a rule. The value is written as a document would have it.
     pub(crate) fn invalid(field: impl Into<String>, value: impl Debug, rule: impl Into<String>) -> Self {
         Self::Invalid { field: field.into(), value: format!("{value:?}"), rule: rule.into() }
     }
 
-    /// The same error seen from one level up: `memory_mb` becomes `resource_limits.memory_mb`.
+    /// The same error with a longer path: `memory_mb` becomes `resource_limits.memory_mb`.
     pub(super) fn within(self, parent: &str) -> Self {
         match self {
             Self::Invalid { field, value, rule } => {
@@ -69,7 +69,8 @@ impl ConfigError {
         }
     }
 
-    /// Refuses a number outside `range`, saying why the range is what it is. Not-a-number is outside every range.
+    /// Refuses a number outside `range`, with the reason for the range. Not-a-number is outside
+    /// every range.
     pub(super) fn unless_in<T: PartialOrd + Debug>(
         range: RangeInclusive<T>,
         field: &str,

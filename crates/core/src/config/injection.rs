@@ -1,41 +1,45 @@
-//! Credentials that a host gets and a guest never sees: the proxy adds them on the way out.
+//! Credentials that a host gets and a guest never sees. The proxy adds them to requests.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, NetworkPolicy};
 use crate::policy::{folded, is_for_the_proxy};
 
-/// A header that the proxy sets on requests to a host. It holds the name of a secret, never its value.
+/// A header that the proxy sets on requests to a host. It holds the name of a secret, never its
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Injection {
-    /// An entry of `allowed_hosts`. What another entry allows gets nothing, also where it is the same host.
+    /// An entry of `allowed_hosts`. Requests that another entry allows get nothing, even if they go
+    /// to the same host.
     pub host: String,
-    /// Ports of that entry whose requests get the header; all of them, unless some are named.
+    /// Ports of that entry whose requests get the header. If this is empty, all ports do.
     #[serde(default)]
     pub ports: Vec<u16>,
-    /// The header, such as `Authorization`; one the guest sends is replaced, and so are its look-alikes (`X_Key` for `X-Key`).
+    /// The header, such as `Authorization`. If the guest sends it, it is replaced. So are headers
+    /// that look like it (`X_Key` for `X-Key`).
     pub header: String,
-    /// The name of the secret that is its value.
+    /// The name of the secret whose value the header gets.
     pub secret: String,
-    /// What stands before the secret, such as `Bearer `.
+    /// Text before the secret, such as `Bearer `.
     #[serde(default)]
     pub prefix: String,
-    /// Whether the secret must be protected by TLS. HTTPS to this host is then opened by the proxy, with a certificate of its
-    /// own, to set the header inside, and plain HTTP to it is refused. Without it only plain HTTP gets the header.
+    /// Whether TLS must protect the secret. If true, the proxy opens HTTPS to this host with a
+    /// certificate of its own and sets the header inside. It refuses plain HTTP to the host. If
+    /// false, only plain HTTP gets the header.
     #[serde(default, alias = "terminate-tls")]
     pub terminate_tls: bool,
 }
 
 impl NetworkPolicy {
-    /// The ports whose requests an injection is for.
+    /// The ports whose requests get an injection's header.
     pub fn ports_of_injection<'a>(&'a self, injection: &'a Injection) -> &'a [u16] {
         if injection.ports.is_empty() { self.ports_of(&injection.host) } else { &injection.ports }
     }
 }
 
-/// Refuses headers that no request may get, hosts that are not allowed in the first place, and credentials that would never
-/// be sent.
+/// Refuses headers that no request may get, hosts that are not allowed anyway, and credentials that
+/// would never be sent.
 pub(super) fn validate(policy: &NetworkPolicy) -> Result<(), ConfigError> {
     for (index, injection) in policy.inject.iter().enumerate() {
         let Injection { host, ports, header, secret, prefix, terminate_tls } = injection;

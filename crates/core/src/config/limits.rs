@@ -10,28 +10,30 @@ use super::ConfigError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceLimits {
-    /// Processor cores, in fractions: 0.5 is half of one core.
+    /// Processor cores, with fractions: 0.5 is half of one core.
     #[serde(alias = "cpu-quota")]
     pub cpu_quota: f64,
-    /// Memory of the whole process tree, scratch files included, in MiB. A run that needs more is killed.
+    /// Memory of the whole process tree in MiB, scratch files included. A run that needs more is
+    /// killed.
     #[serde(alias = "memory-mb")]
     pub memory_mb: u64,
-    /// Memory and swap together, in MiB; -1 leaves swap unlimited.
+    /// Memory and swap together, in MiB. -1 means unlimited swap.
     #[serde(alias = "memory-swap-mb")]
     pub memory_swap_mb: i64,
-    /// Processes and threads alive at one time.
+    /// Processes and threads that are alive at one time.
     #[serde(alias = "pids-limit")]
     pub pids_limit: u32,
-    /// Wall-clock seconds one script may take; fractions count.
+    /// Wall-clock seconds that one script may take, with fractions.
     #[serde(alias = "execution-timeout-sec")]
     pub execution_timeout_sec: f64,
-    /// Seconds of processor time that one script and everything it starts may use together; without it only the clock and `cpu_quota` count.
+    /// Seconds of processor time that one script and everything it starts may use together. Without
+    /// it, only the wall clock and `cpu_quota` count.
     #[serde(alias = "cpu-time-sec")]
     pub cpu_time_sec: Option<f64>,
     /// Bytes of events, stdout and stderr together.
     #[serde(alias = "max-output-bytes")]
     pub max_output_bytes: u64,
-    /// File descriptors one process may hold.
+    /// File descriptors that one process may hold.
     #[serde(alias = "open-files")]
     pub open_files: u32,
 }
@@ -52,7 +54,7 @@ impl Default for ResourceLimits {
 }
 
 impl ResourceLimits {
-    /// Refuses limits that no engine could keep or no interpreter could live in.
+    /// Refuses limits that no engine could enforce, or that no interpreter could run in.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in(
             0.01..=1024.0,
@@ -113,14 +115,14 @@ impl ResourceLimits {
         )
     }
 
-    /// The wall-clock limit, never zero: to a timer, zero means "no limit".
+    /// The wall-clock limit. It is never zero, because zero means "no limit" to a timer.
     pub fn execution_timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.execution_timeout_sec)
             .unwrap_or_default()
             .max(Duration::from_millis(1))
     }
 
-    /// The limit on processor time, if there is one.
+    /// The limit on processor time, if any.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.cpu_time_sec.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default())
     }
@@ -130,8 +132,9 @@ impl ResourceLimits {
         self.memory_mb.saturating_mul(1024 * 1024)
     }
 
-    /// What sockets may hold besides, in bytes, where the kernel counts that apart from other memory: control groups of
-    /// version 1. With version 2 it is part of the memory limit.
+    /// How much sockets may hold in addition, in bytes. This is for control groups of version 1,
+    /// where the kernel counts it apart from other memory. In version 2 it is part of the memory
+    /// limit.
     pub fn socket_memory_bytes(&self) -> u64 {
         const LEAST: u64 = 4 << 20;
         (self.memory_bytes() / 8).max(LEAST)

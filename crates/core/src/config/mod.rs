@@ -1,23 +1,24 @@
-//! What an environment is: pure, serialisable, checked before anything is made from it.
+//! Describes an environment. Pure and serialisable, and checked before anything is made from it.
 //!
-//! A [`SandboxConfig`] is the whole policy of a sandbox. It says *what* may happen, never how an engine brings it about,
-//! so it can be written, read, compared and refused on a machine that could not run it.
+//! A [`SandboxConfig`] is the whole policy of a sandbox. It says *what* may happen, never how an
+//! engine does it. So a machine that could not run it can still write, read, compare and refuse it.
 //!
 //! ```text
-//!  TOML / JSON ──from_toml──► SandboxConfig ──validate──► engines, pools, builders
-//!                             ├─ PythonVersion             which interpreter
-//!                             ├─ dependencies, preload     what is installed, what is warm
-//!                             ├─ ResourceLimits            how much
-//!                             ├─ NetworkPolicy             whom it may talk to
-//!                             ├─ FileResource              which host files it sees (HostPathMap: seen from where)
-//!                             ├─ secrets, env              what it is told
-//!                             ├─ ExecutionMode             whole scripts or steps
-//!                             └─ Protection                what it refuses to run without
+//!  TOML, JSON ──► SandboxConfig ──validate──► engines, pools, builders
+//!                 ├─ PythonVersion             which interpreter
+//!                 ├─ dependencies, preload     what is installed, what is warm
+//!                 ├─ ResourceLimits            how much
+//!                 ├─ NetworkPolicy             which hosts
+//!                 ├─ FileResource              which host files, at which path (HostPathMap)
+//!                 ├─ secrets, env              which variables
+//!                 ├─ ExecutionMode             whole scripts or steps
+//!                 └─ Protection                what it refuses to run without
 //! ```
 //!
-//! The fields are plain and public, so a config is built like any struct; [`SandboxConfig::validate`] is the gate. Reading
-//! a document goes through it, and whoever takes a config from a caller calls it before spending anything. A refusal is
-//! a [`ConfigError`] that names the field, the value and the rule.
+//! The fields are plain and public, so a config is built like any struct.
+//! [`SandboxConfig::validate`] is the gate. Reading a document validates it. Code that takes a
+//! config from a caller validates it before it spends anything. A refusal is a [`ConfigError`] that
+//! names the field, the value and the rule.
 //!
 //! ```
 //! use belljar_core::config::SandboxConfig;
@@ -33,7 +34,10 @@
 //! assert_eq!(config.network_policy.allowlist_env(), "api.stripe.com:443");
 //!
 //! let error = SandboxConfig::from_toml("pool_sise = 3").unwrap_err();
-//! assert_eq!(error.to_string(), "unknown key `pool_sise` at line 1, column 1: did you mean `pool_size`?");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "unknown key `pool_sise` at line 1, column 1: did you mean `pool_size`?"
+//! );
 //! # Ok::<(), belljar_core::config::ConfigError>(())
 //! ```
 

@@ -1,7 +1,7 @@
-//! Whom a sandbox may talk to.
+//! Which hosts a sandbox may talk to.
 //!
-//! This file holds the list and the rules for writing it. Whether one connection is allowed is decided elsewhere, at
-//! the only way out of a cell.
+//! This file holds the list and the rules for writing it. [`policy`](crate::policy) decides whether
+//! one connection is allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,22 +11,24 @@ use serde::{Deserialize, Serialize};
 use super::{ConfigError, Injection, injection};
 use crate::policy::{is_label, is_number};
 
-/// Whom a sandbox may talk to. Nobody, unless named.
+/// Which hosts a sandbox may talk to. By default there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkPolicy {
-    /// DNS names, `*.suffix` for every name below one, or IP addresses; an address that is not listed is never
-    /// reached by number. TLS to a listed address may name any server, or none: the address is all that is known.
+    /// DNS names, `*.suffix` for every name below a suffix, or IP addresses. An address that is not
+    /// listed is never reached by number. TLS to a listed address may name any server, or none,
+    /// because only the address is known.
     #[serde(alias = "allowed-hosts")]
     pub allowed_hosts: Vec<String>,
-    /// Ports of some of those hosts; the others have [`default_port`](Self::default_port) alone.
+    /// Ports of some of those hosts. The others have only [`default_port`](Self::default_port).
     #[serde(alias = "allowed-ports")]
     pub allowed_ports: BTreeMap<String, Vec<u16>>,
-    /// The port of a host that has no list of its own.
+    /// The port of a host without a list of its own.
     #[serde(alias = "default-port")]
     pub default_port: u16,
-    /// Entries of `allowed_hosts` whose tunnels may carry something else than TLS with that host's name (a database, SSH),
-    /// and that may be asked by plain HTTP on port 443. Whoever gets such a tunnel is known by address alone.
+    /// Entries of `allowed_hosts` whose tunnels may carry something other than TLS with that host's
+    /// name (a database, SSH). They may also get plain HTTP on port 443. Only the address of such a
+    /// tunnel's other end is known.
     #[serde(alias = "plain-hosts")]
     pub plain_hosts: Vec<String>,
     /// Credentials that some of those hosts get and the guest never sees.
@@ -46,17 +48,18 @@ impl Default for NetworkPolicy {
 }
 
 impl NetworkPolicy {
-    /// Whether nobody may be talked to, so that the sandbox needs no way out at all.
+    /// Whether no host is allowed. Then the sandbox needs no egress at all.
     pub fn is_isolated(&self) -> bool {
         self.allowed_hosts.is_empty()
     }
 
-    /// Whether the proxy sets this secret on the way out, so that it must know its value.
+    /// Whether the proxy adds this secret to requests. Then it must know the value.
     pub fn injects(&self, secret: &str) -> bool {
         self.inject.iter().any(|injection| injection.secret == secret)
     }
 
-    /// The ports of one entry of `allowed_hosts`, spelled in any case; none for a host that is not an entry.
+    /// The ports of one entry of `allowed_hosts`, spelled in any case. A host that is not an entry
+    /// has none.
     pub fn ports_of(&self, host: &str) -> &[u16] {
         let same = |entry: &String| entry.eq_ignore_ascii_case(host);
         if !self.allowed_hosts.iter().any(same) {
@@ -68,7 +71,8 @@ impl NetworkPolicy {
         }
     }
 
-    /// The policy in one line for a proxy: `host:port,host:port`, in the order written, each pair once.
+    /// The policy in one line for a proxy: `host:port,host:port`, in the order written, each pair
+    /// once.
     pub fn allowlist_env(&self) -> String {
         let mut seen = BTreeSet::new();
         let mut pairs = Vec::new();
@@ -86,7 +90,7 @@ impl NetworkPolicy {
         pairs.join(",")
     }
 
-    /// Refuses entries that are not hosts, and ports that belong to nobody.
+    /// Refuses entries that are not hosts, and ports without a host.
     pub fn validate(&self) -> Result<(), ConfigError> {
         for (index, host) in self.allowed_hosts.iter().enumerate() {
             check_host(host)
@@ -120,7 +124,7 @@ impl NetworkPolicy {
     }
 }
 
-/// The rule a host entry breaks, most telling first.
+/// Returns the rule that a host entry breaks. The most helpful rule is checked first.
 fn check_host(host: &str) -> Result<(), &'static str> {
     if host.parse::<IpAddr>().is_ok() {
         return Ok(());

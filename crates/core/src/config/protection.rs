@@ -1,4 +1,4 @@
-//! What a config may insist on.
+//! What a config may require.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,42 +7,43 @@ use serde::{Deserialize, Serialize};
 
 /// One layer of confinement that a kernel or an engine may lack.
 ///
-/// A config that `require`s one is refused where it cannot be had; one that does not runs with the layers there are, and
-/// the engine's capabilities say which those were.
+/// A config that `require`s a layer is refused if the layer is not available. Any other config runs
+/// with the layers there are. The engine's capabilities say which layers those are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// Ids of its own: root inside is nobody outside.
+    /// User ids of its own: root inside is nobody outside.
     UserNamespace,
-    /// Sees and signals only its own processes, and all of them die with it.
+    /// It sees and signals only its own processes. They all die with it.
     PidNamespace,
-    /// Sees only the files it was given.
+    /// It sees only the files it was given.
     MountNamespace,
-    /// Has no network but its own loopback.
+    /// It has no network but its own loopback.
     NetworkNamespace,
-    /// Shares no System V or POSIX message queues and memory.
+    /// It shares no System V or POSIX message queues and memory.
     IpcNamespace,
-    /// Cannot read or change the host's name.
+    /// It cannot read or change the host's name.
     UtsNamespace,
-    /// Memory, processor share and number of processes of the whole process tree: all three of the following.
+    /// Memory, processor share and number of processes are limited for the whole process tree: all
+    /// three of the following.
     Cgroup,
-    /// Memory of the whole process tree is counted and limited by the kernel.
+    /// The kernel counts and limits the memory of the whole process tree.
     CgroupMemory,
-    /// Processor share of the whole process tree is limited by the kernel.
+    /// The kernel limits the processor share of the whole process tree.
     CgroupCpu,
-    /// Number of processes and threads of the whole tree is limited by the kernel.
+    /// The kernel limits the number of processes and threads of the whole tree.
     CgroupPids,
     /// Dangerous system calls are refused.
     Seccomp,
     /// File access is limited a second time, by path.
     Landlock,
-    /// No program it starts can gain privileges.
+    /// No program that it starts can gain privileges.
     NoNewPrivs,
-    /// Every capability is dropped, from the bounding set too.
+    /// Every capability is dropped, also from the bounding set.
     Capabilities,
 }
 
-/// A word that names no protection.
+/// A word that is not the name of a protection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is not a protection: must be one of {}", Protection::ALL.map(Protection::name).join(", "))]
 pub struct UnknownProtection {
@@ -69,7 +70,7 @@ impl Protection {
         Self::Capabilities,
     ];
 
-    /// The single layers it stands for: mostly itself.
+    /// The single layers that it stands for. Usually that is the protection itself.
     pub fn layers(&self) -> &[Self] {
         match self {
             Self::Cgroup => &[Self::CgroupMemory, Self::CgroupCpu, Self::CgroupPids],
@@ -77,7 +78,7 @@ impl Protection {
         }
     }
 
-    /// Its name, as it stands in documents.
+    /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::UserNamespace => "user_namespace",

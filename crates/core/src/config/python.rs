@@ -9,20 +9,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The oldest minor version of Python 3 that the guest harness runs on.
 const OLDEST_MINOR: u32 = 9;
 
-/// A version of Python 3: `3.11`, meaning any patch of it, or `3.11.7`, meaning that one.
+/// A version of Python 3. `3.11` means any patch release of it, `3.11.7` means that one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PythonVersion {
     minor: u32,
     micro: Option<u32>,
 }
 
-/// A string that is no version of Python that Belljar runs.
+/// The text is not a Python version that Belljar runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a Python version: must be such as \"3.11\" or \"3.11.7\", at least 3.{OLDEST_MINOR} and below 4"
 )]
 pub struct PythonVersionError {
-    /// The string.
+    /// The text.
     pub text: String,
 }
 
@@ -37,12 +37,12 @@ impl PythonVersion {
         self.minor
     }
 
-    /// The third number, if it matters.
+    /// The third number, if it is given.
     pub fn micro(self) -> Option<u32> {
         self.micro
     }
 
-    /// Whether an interpreter of this version will do.
+    /// Whether an interpreter of this version fits.
     pub fn matches(self, major: u32, minor: u32, micro: u32) -> bool {
         major == self.major() && minor == self.minor && self.micro.is_none_or(|wanted| wanted == micro)
     }
@@ -63,7 +63,7 @@ impl FromStr for PythonVersion {
     }
 }
 
-/// Digits only and no leading zero, so that a version has one spelling.
+/// Reads digits without a leading zero, so that a version has one spelling.
 fn number(digits: &str) -> Option<u32> {
     let plain =
         digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::ConfigError;
 use crate::layout::{RESERVED, overlap, through_link};
 
-/// One host file or directory that a sandbox sees, read-only unless said otherwise.
+/// One host file or directory that a sandbox sees. It is read-only by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileResource {
-    /// Where it is, as the process that runs Belljar sees it.
+    /// Its path for the process that runs Belljar.
     #[serde(alias = "host-path")]
     pub host_path: PathBuf,
-    /// Where the script sees it: absolute, usually below `/data`.
+    /// Its path for the script: absolute, usually below `/data`.
     #[serde(alias = "container-path")]
     pub container_path: String,
     /// Whether the script may only read it.
     #[serde(alias = "read-only", default = "read_only")]
     pub read_only: bool,
-    /// Where the docker daemon sees it, when that is elsewhere because Belljar itself runs in a container. The
-    /// engine's path map wins where it covers `host_path`.
+    /// Its path for the docker daemon. It differs from `host_path` if Belljar itself runs in a
+    /// container. If the engine's path map covers `host_path`, the map wins.
     #[serde(alias = "docker-host-path", default, skip_serializing_if = "Option::is_none")]
     pub docker_host_path: Option<PathBuf>,
 }
@@ -42,17 +42,17 @@ impl FileResource {
         }
     }
 
-    /// The path to give to whoever does the mounting: what `map` makes of `host_path`, else the explicit
-    /// `docker_host_path`, else `host_path` itself.
+    /// The path to mount: what `map` makes of `host_path`, else the explicit `docker_host_path`,
+    /// else `host_path` itself.
     ///
-    /// The map comes first: it is told by whoever runs this process and knows where it runs. A config may have
-    /// been written for another place.
+    /// The map comes first, because the person who runs this process sets it and knows where it
+    /// runs. A config may have been written for another place.
     pub fn mount_source(&self, map: &HostPathMap) -> PathBuf {
         let mapped = map.translate(&self.host_path);
         mapped.or_else(|| self.docker_host_path.clone()).unwrap_or_else(|| self.host_path.clone())
     }
 
-    /// What to tell the caller where `map` and `docker_host_path` say different things.
+    /// The warning for the caller if `map` and `docker_host_path` differ.
     pub fn mount_warning(&self, map: &HostPathMap) -> Option<String> {
         let (mapped, explicit) = (map.translate(&self.host_path)?, self.docker_host_path.as_ref()?);
         (mapped != *explicit).then(|| {
@@ -75,7 +75,7 @@ impl FileResource {
             .map_err(|rule| ConfigError::invalid("container_path", &self.container_path, rule))
     }
 
-    /// Checks each resource and that no two of them share a place in the guest.
+    /// Checks each resource. Checks that no two of them share a place in the guest.
     pub(super) fn validate_all(resources: &[Self]) -> Result<(), ConfigError> {
         for (index, resource) in resources.iter().enumerate() {
             let field = format!("resources[{index}]");
@@ -139,11 +139,11 @@ fn check_target(path: &str) -> Result<(), String> {
     }
 }
 
-/// How paths seen by Belljar's process are called by the docker daemon, prefix by prefix.
+/// Maps paths of Belljar's process to paths of the docker daemon, prefix by prefix.
 ///
-/// Needed when Belljar runs in a container and drives the daemon outside: `/app/data` here may be
-/// `/srv/prod/data` there. The longest matching prefix wins, and prefixes end at component boundaries: `/data` says
-/// nothing about `/database`.
+/// It is needed when Belljar runs in a container and uses the daemon outside: `/app/data` here may
+/// be `/srv/prod/data` there. The longest matching prefix wins. Prefixes end at component
+/// boundaries: `/data` says nothing about `/database`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HostPathMap(BTreeMap<PathBuf, PathBuf>);
@@ -154,12 +154,12 @@ impl HostPathMap {
         Self::default()
     }
 
-    /// Says that `prefix` here is `target` there; the last word on a prefix counts.
+    /// Says that `prefix` here is `target` there. It replaces an earlier target of the same prefix.
     pub fn insert(&mut self, prefix: impl Into<PathBuf>, target: impl Into<PathBuf>) {
         self.0.insert(prefix.into(), target.into());
     }
 
-    /// What `path` is called on the other side, or nothing if no prefix covers it.
+    /// The path on the other side. `None` if no prefix covers it.
     pub fn translate(&self, path: &Path) -> Option<PathBuf> {
         path.ancestors().find_map(|prefix| {
             let target = self.0.get(prefix)?;
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// `/run/belljar` under its second name would be mounted over by a container engine.
+    /// A container engine would mount over `/run/belljar` under its second name.
     #[test]
     fn reserved_places_are_refused_under_their_second_names() {
         for (guest, meant) in [

@@ -9,49 +9,53 @@ use super::{
     dependency, environment, table,
 };
 
-/// The whole description of an environment: what runs in it, how much it may use and what it may reach.
+/// The whole description of an environment: what runs in it, how much it may use, and what it may
+/// reach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxConfig {
-    /// Names it in pools, logs and images.
+    /// A label for pools, logs and images.
     pub name: String,
-    /// The interpreter; the engine's own choice when absent.
+    /// The interpreter. Without it the engine chooses one.
     #[serde(alias = "python-version", skip_serializing_if = "Option::is_none")]
     pub python_version: Option<PythonVersion>,
     /// The image to build on, for engines that have images.
     #[serde(alias = "base-image", skip_serializing_if = "Option::is_none")]
     pub base_image: Option<String>,
-    /// Packages to install, as an installer takes them: `pandas>=2`.
+    /// Packages to install, in an installer's notation: `pandas>=2`.
     pub dependencies: Vec<String>,
-    /// Whether packages may be built from source. Wheels only unless true: a build runs the package's own code.
+    /// Whether packages may be built from source. If false, only wheels are used, because a build
+    /// runs the package's own code.
     #[serde(alias = "allow-source-builds")]
     pub allow_source_builds: bool,
-    /// Modules to import before any script comes; what tools and dependencies name when absent.
+    /// Modules to import before any script comes. Without it, the modules that tools and
+    /// dependencies name are imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preload: Option<Vec<String>>,
     /// Host files it may see.
     #[serde(deserialize_with = "table::many")]
     pub resources: Vec<FileResource>,
-    /// Whom it may talk to.
+    /// Which hosts it may talk to.
     #[serde(alias = "network-policy", deserialize_with = "table::one")]
     pub network_policy: NetworkPolicy,
     /// How much it may use.
     #[serde(alias = "resource-limits", deserialize_with = "table::one")]
     pub resource_limits: ResourceLimits,
-    /// Names of the secrets its tools need. Values are never in a config.
+    /// Names of the secrets that its tools need. Values are never in a config.
     pub secrets: Vec<String>,
-    /// Variables every script sees.
+    /// Variables that every script sees.
     pub env: BTreeMap<String, String>,
-    /// Whole scripts or steps.
+    /// Whether it runs whole scripts or steps.
     #[serde(alias = "execution-mode")]
     pub execution_mode: ExecutionMode,
-    /// Cells to keep warm; none means that each is made when asked for.
+    /// How many cells to keep warm. With 0, each cell is made when it is needed.
     #[serde(alias = "pool-size")]
     pub pool_size: usize,
-    /// Size of `/workspace` in MiB. It is memory: what is written there counts against `memory_mb`.
+    /// Size of `/workspace` in MiB. It is memory, so what is written there counts against
+    /// `memory_mb`.
     #[serde(alias = "scratch-size-mb")]
     pub scratch_size_mb: u64,
-    /// What it refuses to run without.
+    /// Protections that it refuses to run without.
     pub require: Vec<Protection>,
 }
 
@@ -78,7 +82,7 @@ impl Default for SandboxConfig {
 }
 
 impl SandboxConfig {
-    /// The default environment under a name of its own.
+    /// The default environment with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -93,9 +97,10 @@ impl SandboxConfig {
         config
     }
 
-    /// Refuses a config that breaks a rule, with the first rule it breaks.
+    /// Refuses a config that breaks a rule. The error names the first rule it breaks.
     ///
-    /// Reading a document calls this; whoever takes a config built in code calls it before anything is made from it.
+    /// Reading a document calls this. Code that takes a config built in code calls it before it
+    /// makes anything from it.
     pub fn validate(&self) -> Result<(), ConfigError> {
         check_name(&self.name)?;
         self.base_image.as_deref().map_or(Ok(()), check_image)?;

@@ -1,7 +1,8 @@
-//! Tables, and nothing that merely could be read as one.
+//! Reads tables from tables only.
 //!
-//! Derived readers of structs take an array too, value by position. In a policy that would be a second, unwritten format in
-//! which `resource_limits = []` means something; here a table is a table.
+//! Derived readers of structs also take an array, value by position. In a policy that would be a
+//! second, undocumented format, in which `resource_limits = []` means something. Here only a table
+//! is a table.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Something read from a table only.
+/// A value that is read only from a table.
 pub(super) struct Table<T>(pub(super) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
@@ -33,12 +34,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for TableVisitor<T> {
     }
 }
 
-/// Reads one table, for a field.
+/// Reads a field that is one table.
 pub(super) fn one<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Table::deserialize(deserializer).map(|table| table.0)
 }
 
-/// Reads an array of tables, for a field.
+/// Reads a field that is an array of tables.
 pub(super) fn many<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

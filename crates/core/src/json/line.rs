@@ -1,4 +1,4 @@
-//! Serialised for a line of its own, wherever that line ends up.
+//! Writes JSON on a line of its own that is safe to show anywhere.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,14 @@ use crate::is_printable;
 
 /// `value` as JSON on one line, without the line break.
 ///
-/// The same JSON to every parser, but with escapes for all characters that a terminal would act on or that hide from a reader: the text of a
-/// guest is in there, and somebody may be looking at it. Events and results should be written with this.
+/// Every parser reads the same JSON. Characters that a terminal acts on, or that are invisible to a
+/// reader, are escaped: the JSON has text from a guest in it, and somebody may look at it. Write
+/// events and results with this function.
 pub fn json_line<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
     serde_json::to_string(value).map(escaped)
 }
 
-/// Outside of strings JSON has none of these characters, so each of them can be an escape.
+/// JSON has these characters only in strings, so each of them can become an escape.
 fn escaped(json: String) -> String {
     let is_plain = |c: char| c < '\u{7f}' || is_printable(c);
     if json.bytes().all(|byte| byte < 0x7f) || json.chars().all(is_plain) {

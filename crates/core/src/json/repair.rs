@@ -1,41 +1,44 @@
-//! Makes JSON readable for every parser, and counts what it had to change.
+//! Makes JSON readable for every parser, and counts the changes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-/// How deep a value may be nested. With what the host puts around it there is one level left of the 64 that .NET reads.
+/// How deep a value may be nested. .NET reads 64 levels. With what the host puts around the value,
+/// one of them is left.
 pub const DEEPEST: usize = 60;
-/// The most digits before a number's point. A double ends at 1.8e308, and many parsers refuse what it cannot hold.
+/// The most digits before a number's point. A double ends at 1.8e308, and many parsers refuse
+/// larger numbers.
 pub const LONGEST_INTEGER: usize = 308;
-/// The most characters of a number.
+/// The most characters in a number.
 pub const LONGEST_NUMBER: usize = 1_000;
-/// The most bytes of a field's name, as it is written.
+/// The most bytes in a field's name, as it is written.
 pub const LONGEST_NAME: usize = 50_000;
 
-/// What was changed in a value so that everybody can read it, and how often.
+/// What was changed in a value so that every parser can read it, and how often.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repairs {
-    /// Lists and objects below [`DEEPEST`] levels. Each is `null` now.
+    /// Lists and objects below [`DEEPEST`] levels. Each one is now `null`.
     pub too_deep: u64,
-    /// Numbers beyond the range of a double, or longer than [`LONGEST_NUMBER`]. Each is `null` now.
+    /// Numbers outside the range of a double, or longer than [`LONGEST_NUMBER`]. Each one is now
+    /// `null`.
     pub numbers: u64,
-    /// Halves of surrogate pairs in text. Each is U+FFFD now.
+    /// Halves of surrogate pairs in text. Each one is now U+FFFD.
     pub halves: u64,
-    /// Fields whose name their object had already. The first stands, these are gone.
+    /// Fields with a name that the object had already. The first one stays, and these are removed.
     pub repeated: u64,
-    /// Fields whose name was longer than [`LONGEST_NAME`]. They are gone.
+    /// Fields with a name longer than [`LONGEST_NAME`]. They are removed.
     pub long_names: u64,
 }
 
 impl Repairs {
-    /// Whether nothing had to be changed.
+    /// Whether nothing was changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// These and those.
+    /// Adds the counts of another value.
     pub fn add(&mut self, other: Self) {
         self.too_deep += other.too_deep;
         self.numbers += other.numbers;
@@ -44,7 +47,7 @@ impl Repairs {
         self.long_names += other.long_names;
     }
 
-    /// What was wrong, and what became of it.
+    /// Each kind of fault, and what was done about it.
     fn each(&self) -> impl Iterator<Item = (String, &'static str)> {
         let all = [
             (self.too_deep, format!("nested deeper than {DEEPEST} levels"), "now null"),
@@ -59,7 +62,7 @@ impl Repairs {
         })
     }
 
-    /// What was wrong.
+    /// The faults, as text.
     pub(super) fn faults(&self) -> String {
         self.each().map(|(what, _)| what).collect::<Vec<_>>().join(", ")
     }
@@ -72,7 +75,7 @@ impl fmt::Display for Repairs {
     }
 }
 
-/// The text with everything repaired, which must be JSON; `None` when it can stay as it is.
+/// The text with all repairs. It must be JSON. `None` if it can stay as it is.
 pub(super) fn repair(text: &str) -> (Option<String>, Repairs) {
     let mut walk = Walk {
         text,
@@ -92,16 +95,16 @@ pub(super) fn repair(text: &str) -> (Option<String>, Repairs) {
     (Some(walk.out), walk.repairs)
 }
 
-/// One way through a JSON text.
+/// One pass over a JSON text.
 struct Walk<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    /// The lists and objects around the current place.
+    /// The lists and objects around the current position.
     levels: Vec<Level<'a>>,
-    /// Names of the fields seen so far in all objects of `levels`, the innermost last.
+    /// Names of the fields seen so far in all objects of `levels`. The innermost object's are last.
     names: Vec<Cow<'a, str>>,
     is_name_next: bool,
-    /// The repaired text up to `copied`; what follows is copied when the next repair is made.
+    /// The repaired text up to `copied`. The rest is copied when the next repair is made.
     out: String,
     copied: usize,
     repairs: Repairs,
@@ -110,16 +113,16 @@ struct Walk<'a> {
 enum Level<'a> {
     List,
     Object {
-        /// Where its names begin.
+        /// Where its names begin in `Walk::names`.
         names: usize,
-        /// The same names, once there are many of them.
+        /// The same names as a set, once there are many.
         many: Option<HashSet<Cow<'a, str>>>,
         /// Where the comma before the current field is: in the text, and in the repaired text.
         comma: Option<(usize, usize)>,
     },
 }
 
-/// Up to so many names are compared one by one.
+/// Up to this many names are compared one by one.
 const FEW: usize = 16;
 
 impl<'a> Walk<'a> {
@@ -154,7 +157,7 @@ impl<'a> Walk<'a> {
                 b'"' if self.is_name_next => self.field(at),
                 b'"' => self.string(at),
                 b'-' | b'0'..=b'9' => self.number(at),
-                // Inside a string JSON has no bare line break, so this is white space.
+                // JSON has no bare line break inside a string, so this is white space.
                 b'\r' | b'\n' => {
                     self.replace(at..at + 1, " ");
                     at + 1
@@ -165,7 +168,7 @@ impl<'a> Walk<'a> {
     }
 
     fn comma(&mut self, at: usize) -> usize {
-        // What stands here in the text will stand there in the repaired text.
+        // The position in the repaired text that `at` will have.
         let there = self.out.len() + (at - self.copied);
         self.is_name_next = match self.levels.last_mut() {
             Some(Level::Object { comma, .. }) => {
@@ -177,7 +180,7 @@ impl<'a> Walk<'a> {
         at + 1
     }
 
-    /// A field's name; and the whole field, when it cannot stay.
+    /// Reads a field's name. Removes the whole field if it cannot stay.
     fn field(&mut self, at: usize) -> usize {
         self.is_name_next = false;
         let end = self.end_of_string(at);
@@ -194,7 +197,7 @@ impl<'a> Walk<'a> {
         self.drop_field(at, end)
     }
 
-    /// Remembers a name; whether its object had none like it.
+    /// Remembers a name. Returns whether it is new in its object.
     fn is_new(&mut self, name: Cow<'a, str>) -> bool {
         let Some(Level::Object { names, many, .. }) = self.levels.last_mut() else { return true };
         let known = &self.names[*names..];
@@ -210,7 +213,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Leaves a field out, with one of the commas around it.
+    /// Removes a field, and one of the commas around it.
     fn drop_field(&mut self, name: usize, name_end: usize) -> usize {
         let value = self.skip_blanks(self.skip_blanks(name_end) + 1);
         let end = self.end_of_value(value);
@@ -227,7 +230,8 @@ impl<'a> Walk<'a> {
             }
             return end;
         }
-        // The first of its object: the comma behind it goes, and what follows is the first.
+        // It is the first field of its object. The comma behind it goes too, and the next field
+        // becomes the first.
         let behind = self.skip_blanks(end);
         let has_next = self.bytes.get(behind) == Some(&b',');
         let end = if has_next { behind + 1 } else { end };
@@ -236,7 +240,7 @@ impl<'a> Walk<'a> {
         end
     }
 
-    /// A string; what follows it.
+    /// Reads a string. Returns where the text after it begins.
     fn string(&mut self, start: usize) -> usize {
         let mut at = start + 1;
         while let Some(special) = self.next_special(at) {
@@ -292,7 +296,7 @@ impl<'a> Walk<'a> {
         self.bytes[start..].iter().position(is_end).map_or(self.bytes.len(), |found| start + found)
     }
 
-    /// Counts brackets instead of calling itself: how deep it goes is the guest's choice.
+    /// Counts brackets and does not call itself, because the guest chooses how deep the value is.
     fn end_of_value(&self, start: usize) -> usize {
         let (mut at, mut depth) = (start, 0_usize);
         while let Some(&byte) = self.bytes.get(at) {
@@ -323,7 +327,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether every parser can hold a number. Most are short, and need no more than a look at their length.
+/// Whether every parser can hold a number. Most numbers are short, and their length is enough to
+/// know.
 fn is_readable(number: &str) -> bool {
     let is_plain = !number.bytes().any(|byte| matches!(byte, b'e' | b'E'));
     if is_plain && number.len() <= LONGEST_INTEGER {
@@ -333,11 +338,11 @@ fn is_readable(number: &str) -> bool {
     number.len() <= LONGEST_NUMBER
         && digits <= LONGEST_INTEGER
         && number.parse::<f64>().is_ok_and(f64::is_finite)
-        // Its arithmetic is its own, and at the edge of the range it rounds another way.
+        // serde_json has its own arithmetic, and rounds differently at the edge of the range.
         && serde_json::from_str::<f64>(number).is_ok()
 }
 
-/// The code unit that an escape at `at` stands for; 0 when there is none, or not a `\u`.
+/// The code unit of an escape at `at`. 0 if there is no escape, or it is not a `\u`.
 fn unit(bytes: &[u8], at: usize) -> u16 {
     let escape = bytes.get(at..at + 6).and_then(|escape| std::str::from_utf8(escape).ok());
     let digits = escape.and_then(|escape| escape.strip_prefix("\\u"));
@@ -348,7 +353,7 @@ fn is_low(unit: u16) -> bool {
     (0xdc00..=0xdfff).contains(&unit)
 }
 
-/// What a string's text stands for; halves of surrogate pairs as they are repaired.
+/// The text that a string stands for. Halves of surrogate pairs are repaired.
 fn unescaped(written: &str) -> Cow<'_, str> {
     let Some(first) = written.find('\\') else { return Cow::Borrowed(written) };
     let mut text = String::with_capacity(written.len());
@@ -395,7 +400,7 @@ mod tests {
 
     use super::*;
 
-    /// The repaired text and what was repaired, in words.
+    /// The repaired text, and the repairs as text.
     fn repaired(text: &str) -> (String, String) {
         let (changed, repairs) = repair(text);
         (changed.unwrap_or_else(|| text.to_owned()), repairs.to_string())
@@ -494,7 +499,7 @@ mod tests {
         }
     }
 
-    /// JSON as a guest might write it, by the rules of the grammar and no others.
+    /// JSON as a guest might write it. It follows only the rules of the grammar.
     fn hostile() -> impl Strategy<Value = String> {
         let blank = prop::sample::select(vec!["", "", " ", "\n", "\r\t"]);
         let piece = prop_oneof![

@@ -10,31 +10,33 @@ use super::repair::{Repairs, repair};
 
 /// One JSON value, kept as text.
 ///
-/// The host has no reason to take apart what a script returns, so it does not: the digits of numbers and the order of fields reach the caller as
-/// the script made them, and a large result is copied once. Callers turn it into their own types with [`Json::to`].
+/// The host does not need to look into what a script returns, so it does not. The digits of numbers
+/// and the order of fields reach the caller as the script wrote them, and a large result is copied
+/// once. Callers turn it into their own types with [`Json::to`].
 ///
-/// Every `Json` keeps the rules in the docs of [this module](crate::json), so that any parser reads it, and whatever it is part of.
+/// Every `Json` follows the rules in the docs of [this module](crate::json). So any parser can read
+/// it, and whatever it is part of.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Checks that `text` is one JSON value that everybody can read, and keeps it.
+    /// Checks that `text` is one JSON value that every parser can read, and keeps it.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
 
-    /// Writes any serialisable value as JSON; fails when not everybody could read it.
+    /// Writes any serialisable value as JSON. Fails if some parser could not read it.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Self> {
         Self::checked(serde_json::value::to_raw_value(value)?).map_err(serde_json::Error::custom)
     }
 
-    /// Takes any JSON, changed where not everybody could read it.
+    /// Reads any JSON, and changes what some parser could not read.
     pub fn parse_repaired(text: &str) -> serde_json::Result<(Self, Repairs)> {
         serde_json::from_str::<&RawValue>(text).map(Self::repaired)
     }
 
-    /// What a guest wrote, changed where not everybody could read it.
+    /// Takes a guest's JSON, and changes what some parser could not read.
     pub fn repaired(written: &RawValue) -> (Self, Repairs) {
         let (changed, repairs) = repair(written.get());
         let json = match changed {
@@ -44,7 +46,7 @@ impl Json {
         (Self(json), repairs)
     }
 
-    /// Line breaks between values are white space and no reason to refuse anything.
+    /// Line breaks between values are white space, and no reason to refuse anything.
     fn checked(written: Box<RawValue>) -> Result<Self, String> {
         let (json, repairs) = Self::repaired(&written);
         match repairs.is_empty() {
@@ -58,9 +60,10 @@ impl Json {
         self.0.get()
     }
 
-    /// Reads the value into a type of the caller's.
+    /// Reads the value into a type that the caller chooses.
     ///
-    /// Fails when the value does not fit: an integer of more than 64 bits fits a `serde_json::Value` only as a float.
+    /// Fails if the value does not fit. An integer of more than 64 bits fits a `serde_json::Value`
+    /// only as a float.
     pub fn to<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.0.get())
     }
@@ -73,7 +76,7 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 impl PartialEq for Json {
-    /// Textual: `1.0` and `1` are different values here, as they are to the script.
+    /// Compares the text: `1.0` and `1` are different values here, as they are to the script.
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }

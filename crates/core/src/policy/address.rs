@@ -1,34 +1,35 @@
-//! Which addresses are not the internet.
+//! Which addresses are not part of the internet.
 //!
-//! A name under somebody's control can lead anywhere, so an address is good only when it is known to be global unicast:
-//! IPv6 is default-deny outside `2000::/3`, and forms that carry an IPv4 address are judged by what they carry.
+//! A name under somebody's control can lead anywhere. So an address is good only if it is known to
+//! be global unicast. IPv6 is denied by default outside `2000::/3`. A form that carries an IPv4
+//! address is judged by that address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, when it is not an ordinary one on the internet.
+/// What kind of address it is, if it is not an ordinary one on the internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressKind {
-    /// `0.0.0.0/8` and `::`, which reach the machine itself.
+    /// `0.0.0.0/8` and `::`. They reach the machine itself.
     Unspecified,
     /// `127.0.0.0/8` and `::1`.
     Loopback,
-    /// A cloud's own service for credentials and settings.
+    /// A cloud provider's service for credentials and settings.
     Metadata,
     /// `169.254.0.0/16` and `fe80::/10`.
     LinkLocal,
     /// RFC 1918, `fc00::/7` and `fec0::/10`.
     Private,
-    /// `100.64.0.0/10`, behind a provider's NAT.
+    /// `100.64.0.0/10`: addresses behind a provider's NAT.
     Shared,
-    /// For measurements and for books.
+    /// Addresses for measurements and for documentation.
     Documentation,
-    /// To many at once.
+    /// Addresses of groups of machines.
     Multicast,
-    /// An IPv4 address in IPv6 clothes; no honest resolver answers with one.
+    /// An IPv4 address written as IPv6. No honest resolver answers with one.
     Mapped,
-    /// Everything else that is not global unicast.
+    /// Any other address that is not global unicast.
     Reserved,
 }
 
@@ -49,7 +50,7 @@ impl fmt::Display for AddressKind {
     }
 }
 
-/// What is special about an address; `None` for one that is an ordinary part of the internet.
+/// What is special about an address. `None` for an ordinary address on the internet.
 pub fn kind_of(address: IpAddr) -> Option<AddressKind> {
     match address {
         IpAddr::V4(address) => kind_of_v4(address),
@@ -62,7 +63,7 @@ fn kind_of_v4(address: Ipv4Addr) -> Option<AddressKind> {
     Some(match address.octets() {
         [0, ..] => Unspecified,
         [127, ..] => Loopback,
-        // The second is Azure's; it looks like any other public address.
+        // The second one is Azure's. It looks like any other public address.
         [169, 254, 169, 254] | [168, 63, 129, 16] => Metadata,
         [169, 254, ..] => LinkLocal,
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Private,
@@ -82,21 +83,22 @@ fn kind_of_v6(address: Ipv6Addr) -> Option<AddressKind> {
     Some(match segments {
         [0, 0, 0, 0, 0, 0, 0, 0] => Unspecified,
         [0, 0, 0, 0, 0, 0, 0, 1] => Loopback,
-        // Mapped and the long-dead compatible form, and SIIT's.
+        // The mapped form, the compatible form that nobody uses any longer, and SIIT's.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
             kind_of_v4(carried(high, low)).unwrap_or(Mapped)
         }
-        // NAT64 is how an IPv6-only host reaches IPv4; its local-use prefix leads nowhere one can know.
+        // With NAT64 an IPv6-only host reaches IPv4. Nobody can know where its local-use prefix
+        // leads.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => return kind_of_v4(carried(high, low)),
         [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254] => Metadata,
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Private,
         [0xfe80..=0xfebf, ..] => LinkLocal,
         [0xff00..=0xffff, ..] => Multicast,
         [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] | [0x2001, 2, 0, ..] => Documentation,
-        // 2001::/23 is for protocols, Teredo among them.
+        // 2001::/23 is for protocols, such as Teredo.
         [0x2001, 0..=0x01ff, ..] => Reserved,
         [0x2002, high, low, ..] => return kind_of_v4(carried(high, low)),
-        // ISATAP hides an IPv4 address in its last half.
+        // ISATAP hides an IPv4 address in the last half.
         [.., 0 | 0x200, 0x5efe, high, low] => return kind_of_v4(carried(high, low)),
         [0x2000..=0x3fff, ..] => return None,
         _ => Reserved,
@@ -170,7 +172,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever clothes a forbidden IPv4 address wears, it stays forbidden.
+        /// A forbidden IPv4 address stays forbidden in every form.
         #[test]
         fn clothes_do_not_make_an_address_ordinary(bits: u32) {
             let v4 = Ipv4Addr::from(bits);

@@ -1,4 +1,5 @@
-//! The policy as one line, read back: what [`NetworkPolicy::allowlist_env`] writes for a proxy in another process.
+//! Reads a policy from the line that [`NetworkPolicy::allowlist_env`] writes for a proxy in another
+//! process.
 
 use std::collections::BTreeMap;
 

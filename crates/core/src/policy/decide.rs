@@ -1,11 +1,11 @@
-//! The decision itself, and the second look at what a name turned out to be.
+//! Decides about a host, and checks the addresses that its name leads to.
 
 use std::net::IpAddr;
 
 use super::{Host, Rule, kind_of};
 use crate::NetworkPolicy;
 
-/// Somewhere a cell may go.
+/// A destination that a cell may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The host, in its only spelling.
@@ -14,24 +14,25 @@ pub struct Target {
     pub port: u16,
     /// The entry of `allowed_hosts` that allows it.
     pub entry: String,
-    /// Whether that entry lets a tunnel carry something else than TLS for this host.
+    /// Whether that entry lets a tunnel carry something other than TLS for this host.
     pub plain: bool,
 }
 
-/// A refusal, in words a guest may see.
+/// A refusal, in words that a guest may see.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{host}:{port} is denied: {rule}")]
 pub struct Denial {
-    /// What was asked for; harmless to print, and never long.
+    /// What was asked for. It is safe to print, and never long.
     pub host: String,
-    /// The port asked for.
+    /// The port that was asked for.
     pub port: u16,
-    /// Why not.
+    /// The reason.
     pub rule: Rule,
 }
 
 impl Denial {
-    /// A refusal of something a guest wrote; what cannot be printed is escaped, what is too long is cut.
+    /// Refuses a host that a guest wrote. Text that cannot be printed is escaped, and long text is
+    /// cut.
     pub fn new(host: &str, port: u16, rule: Rule) -> Self {
         let mut shown = String::new();
         for part in host.chars().flat_map(char::escape_default) {
@@ -47,8 +48,8 @@ impl Denial {
 
 /// Whether a host, as the guest wrote it, may be reached on a port.
 ///
-/// A name is allowed when any entry that matches it has the port: an entry for the name itself and one for everything
-/// below a suffix add up, as they do in [`NetworkPolicy::allowlist_env`].
+/// A name is allowed if any entry that matches it has the port. An entry for the name itself and
+/// one for everything below a suffix add up, as in [`NetworkPolicy::allowlist_env`].
 pub fn decide(policy: &NetworkPolicy, host: &str, port: u16) -> Result<Target, Denial> {
     let denied = |rule| Denial::new(host, port, rule);
     let wanted = Host::parse(host).map_err(|error| denied(error.into()))?;
@@ -67,8 +68,8 @@ pub fn decide(policy: &NetworkPolicy, host: &str, port: u16) -> Result<Target, D
     }))
 }
 
-/// Whether an address that a target's name led to may be dialled. Ask for every address of an answer: one bad address
-/// means that somebody plays games with the name.
+/// Whether an address that a target's name led to may be dialled. Check every address of an answer:
+/// one bad address means that somebody manipulates the name.
 pub fn vet(policy: &NetworkPolicy, target: &Target, address: IpAddr) -> Result<(), Rule> {
     let Some(kind) = kind_of(address) else { return Ok(()) };
     let literal = Host::Address(address.to_canonical());
@@ -76,7 +77,8 @@ pub fn vet(policy: &NetworkPolicy, target: &Target, address: IpAddr) -> Result<(
     if policy.allowed_hosts.iter().any(listed) { Ok(()) } else { Err(Rule::Address(kind)) }
 }
 
-/// Whether an entry of a policy names a host. `*.suffix` names what is below, never the suffix itself and never an address.
+/// Whether an entry of a policy matches a host. `*.suffix` matches what is below, never the suffix
+/// itself and never an address.
 pub fn covers(entry: &str, host: &Host) -> bool {
     match (entry.strip_prefix("*."), host) {
         (Some(suffix), Host::Name(name)) => {

@@ -1,21 +1,23 @@
 //! Header names as the least careful server reads them.
 
-/// A name as servers read it that hand headers on as variables (CGI, WSGI): letter case does not matter, and everything that
-/// is neither a letter nor a digit is the same. Two names that are equal here may be one header to somebody.
+/// A name as servers read it that pass headers on as variables (CGI, WSGI). Letter case does not
+/// matter. All characters that are not letters or digits are equal. Two names that are equal here
+/// may be the same header to some server.
 pub fn folded(name: &str) -> String {
     name.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() as char } else { '-' })
         .collect()
 }
 
-/// Whether a header, by its [`folded`] name, is about one connection and ends with it.
+/// Whether a header is about one connection and ends with it. Takes its [`folded`] name.
 pub fn is_for_one_connection(folded: &str) -> bool {
     const NAMES: [&str; 7] =
         ["connection", "http2-settings", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
     NAMES.contains(&folded) || folded.starts_with("proxy-")
 }
 
-/// Whether a header, by its [`folded`] name, frames or routes a message. A proxy writes these itself.
+/// Whether a header frames or routes a message. A proxy writes these itself. Takes its [`folded`]
+/// name.
 pub fn is_for_the_proxy(folded: &str) -> bool {
     matches!(folded, "content-length" | "expect" | "host") || is_for_one_connection(folded)
 }

@@ -1,56 +1,56 @@
-//! A host as a guest wrote it, read once: a name in one spelling, or an address in one spelling.
+//! A host as a guest wrote it, read once. The result is a name or an address in one spelling.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::number::parse_ipv4;
 
-/// A host in its only spelling. Two hosts are the same exactly when they are equal.
+/// A host in its only spelling. Two hosts are the same exactly if they are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// A DNS name: lower case, without the trailing dot.
+    /// A DNS name in lower case, without the trailing dot.
     Name(String),
-    /// An address; one that carries an IPv4 address as `::ffff:a.b.c.d` is that IPv4 address.
+    /// An address. An IPv4 address written as `::ffff:a.b.c.d` becomes that IPv4 address.
     Address(IpAddr),
 }
 
-/// Why something is not a host.
+/// Why a text is not a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// Nothing there.
+    /// It is empty.
     #[error("it is empty")]
     Empty,
-    /// Longer than any DNS name.
+    /// It is longer than any DNS name.
     #[error("it is longer than 253 bytes")]
     TooLong,
-    /// A byte outside ASCII.
+    /// It has a byte outside ASCII.
     #[error("it is not ASCII; write its xn-- form")]
     NotAscii,
-    /// A user name in front.
+    /// It has a user name in front.
     #[error("it has a user name or an `@` in it")]
     UserInfo,
-    /// A percent sign: an escape, or the zone of an IPv6 address.
+    /// It has a percent sign: an escape, or the zone of an IPv6 address.
     #[error("it has a percent sign in it")]
     Percent,
-    /// NUL, a tab, a line break, a space.
+    /// It has a NUL, a tab, a line break or a space.
     #[error("it has a space or a control character in it")]
     Control,
-    /// Brackets around something that is no IPv6 address, or a colon in a name.
+    /// It has brackets around something that is not an IPv6 address, or a colon in a name.
     #[error("it has brackets or colons but is no IPv6 address")]
     Brackets,
-    /// A label that DNS does not have.
+    /// It has a label that DNS does not allow.
     #[error(
         "a part between its dots is empty, longer than 63 bytes or has characters that names do not have"
     )]
     Label,
-    /// Ends in a number, but is no address.
+    /// It ends in a number, but is not an address.
     #[error("it ends in a number but is no IPv4 address")]
     Number,
 }
 
 impl Host {
-    /// Reads a host without its port; the most telling complaint comes first.
+    /// Reads a host without its port. The most helpful error is checked first.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         if text.is_empty() {
             return Err(HostError::Empty);
@@ -88,7 +88,7 @@ impl Host {
         Ok(Self::Name(name.to_ascii_lowercase()))
     }
 
-    /// The host and a port as they stand in a URL.
+    /// The host and a port in a URL's notation.
     pub fn with_port(&self, port: u16) -> String {
         match self {
             Self::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
@@ -106,7 +106,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Whether DNS and everybody's parsers agree that this is one part of a name.
+/// Whether DNS and every parser agree that this is one part of a name.
 pub(crate) fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
         && !label.starts_with('-')
@@ -114,7 +114,8 @@ pub(crate) fn is_label(label: &str) -> bool {
         && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// Decimal, octal or hexadecimal, as the C library's address parser takes them: `127.1` and `0x7f000001` are 127.0.0.1.
+/// Whether a label is a decimal, octal or hexadecimal number, as the C library's address parser
+/// reads them: `127.1` and `0x7f000001` are 127.0.0.1.
 pub(crate) fn is_number(label: &str) -> bool {
     match label.strip_prefix("0x").or_else(|| label.strip_prefix("0X")) {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),

@@ -1,19 +1,21 @@
-//! May this cell talk to that host? The one place that answers.
+//! May this cell talk to that host? This is the only place that answers.
 //!
-//! Every way out of a cell (an absolute URL, CONNECT, SOCKS, a server name in TLS) asks [`decide`] before anything is
-//! resolved and [`vet`] before anything is dialled. Both are pure: no clock, no resolver, no socket, so what they promise
-//! is proven by properties instead of by traffic.
+//! Every way out of a cell (an absolute URL, CONNECT, SOCKS, a server name in TLS) asks [`decide`]
+//! before anything is resolved, and [`vet`] before anything is dialled. Both are pure: no clock, no
+//! resolver, no socket. So property tests can prove what they promise, without traffic.
 //!
 //! ```text
-//!  "EVIL.com.", 443 ──► Host::parse ──► decide ──► Target ──► (proxy resolves) ──► vet ──► (proxy dials that address)
-//!                          │              │                                        │
-//!                          └──────────────┴───────────── Denial { rule } ──────────┘
+//!  "EVIL.com.", 443 ► Host::parse ──► decide ─► Target ─► (proxy resolves) ──► vet ──► (it dials)
+//!                          │            │                                      │
+//!                          └────────────┴──────────── Denial { rule } ─────────┘
 //! ```
 //!
-//! What a header's name means to the least careful server is here too ([`folded`]), because a policy may set headers.
+//! [`folded`] is here too: it reads a header's name like the least careful server, because a policy
+//! may set headers.
 //!
-//! Names are ASCII. A name outside ASCII is refused instead of being converted, because two libraries that convert it
-//! differently are a hole; its `xn--` form is accepted, by a guest and in a policy alike.
+//! Names are ASCII. A name outside ASCII is refused and not converted, because two libraries that
+//! convert it differently are a security hole. Its `xn--` form is accepted, from a guest and in a
+//! policy.
 
 mod address;
 mod allowlist;

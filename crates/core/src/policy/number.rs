@@ -1,11 +1,12 @@
-//! IPv4 addresses as the C library reads them: `127.1`, `2130706433`, `0x7f.1` and `017700000001` are all 127.0.0.1.
+//! IPv4 addresses as the C library reads them: `127.1`, `2130706433`, `0x7f.1` and `017700000001`
+//! are all 127.0.0.1.
 //!
-//! A guest's own libraries accept these spellings, so they must become the address they mean before they are compared
-//! with anything, or be refused.
+//! A guest's own libraries accept these spellings. So each one must become the address it means
+//! before it is compared with anything, or be refused.
 
 use std::net::Ipv4Addr;
 
-/// Reads one to four numbers; the last one fills all the bytes that are left.
+/// Reads one to four numbers. The last one fills all the bytes that are left.
 pub(super) fn parse_ipv4(text: &str) -> Option<Ipv4Addr> {
     let numbers: Vec<u64> = text.split('.').map(parse_number).collect::<Option<_>>()?;
     let (last, bytes) = numbers.split_last()?;
@@ -20,7 +21,8 @@ pub(super) fn parse_ipv4(text: &str) -> Option<Ipv4Addr> {
     u32::try_from(front << left | last).ok().map(Ipv4Addr::from)
 }
 
-/// Decimal, octal after `0`, hexadecimal after `0x`. At most 11 digits make sense; more are refused, not wrapped around.
+/// Reads a number: decimal, octal after `0`, hexadecimal after `0x`. More than 11 digits make no
+/// sense. They are refused, not wrapped around.
 fn parse_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),

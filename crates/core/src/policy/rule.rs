@@ -1,4 +1,4 @@
-//! The rules by which a connection can be refused, in the words a guest, an event and a result all see.
+//! The rules that can refuse a connection. A guest, an event and a result all see these words.
 
 use super::{AddressKind, HostError};
 
@@ -12,58 +12,58 @@ pub enum Rule {
     /// An entry names the host, but none of its ports is this one.
     #[error("the host is in allowed_hosts, but not with this port")]
     Port,
-    /// An address asked for by number that no entry lists.
+    /// The guest asked for an address by number, and no entry lists it.
     #[error("addresses must be in allowed_hosts themselves")]
     AddressNotListed,
-    /// Not a host at all.
+    /// It is not a host.
     #[error("not a host name: {0}")]
     Malformed(#[from] HostError),
-    /// The name is allowed but leads somewhere that is not the internet.
+    /// The name is allowed, but leads to an address that is not on the internet.
     #[error("the name leads to a {0} address, which must be in allowed_hosts itself")]
     Address(AddressKind),
-    /// A tunnel that does not begin with TLS.
+    /// The tunnel does not begin with TLS.
     #[error("expected TLS in the tunnel; plain HTTP goes to the proxy as a whole URL")]
     ExpectedTls,
-    /// Plain HTTP to a host and port whose credential must not leave in clear text.
+    /// Plain HTTP to a host and port whose credential must not be sent in clear text.
     #[error("a credential for this host and port travels by TLS only; use https://")]
     NeedsTls,
-    /// Plain HTTP where TLS is spoken.
+    /// Plain HTTP to a port where TLS is spoken.
     #[error("port 443 is for TLS; plain HTTP there needs the host in plain_hosts")]
     TlsPort,
-    /// A tunnel whose host does not speak TLS.
+    /// The host at the other end of the tunnel does not speak TLS.
     #[error("the host answered with something that is not TLS")]
     HostWithoutTls,
-    /// A method by which a host that gets a credential could be made to show it.
+    /// A method that could make a host show the credential it gets.
     #[error("a host that gets a credential is asked by GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS only")]
     Method,
-    /// A TLS greeting that cannot be read.
+    /// The TLS greeting cannot be read.
     #[error("the TLS ClientHello is malformed or too long")]
     BadTls,
     /// TLS without a server name.
     #[error("TLS without a server name (SNI)")]
     NoServerName,
-    /// TLS for somebody else.
+    /// TLS with the name of another server.
     #[error("the TLS server name (SNI) differs from the host asked for")]
     ServerName,
-    /// TLS whose real server name cannot be seen.
+    /// TLS that hides its real server name.
     #[error("encrypted ClientHello hides the server name")]
     HiddenServerName,
-    /// A `Host` header for somebody else.
+    /// The `Host` header names another host.
     #[error("the Host header differs from the URL's host")]
     HostHeader,
-    /// A URL that is not `http://`.
+    /// The URL does not begin with `http://`.
     #[error("only http:// URLs are forwarded; anything else needs CONNECT")]
     Scheme,
     /// A change of protocol on a connection that was allowed as HTTP.
     #[error("protocol upgrades are not forwarded over plain HTTP")]
     Upgrade,
-    /// A message two parsers could read differently.
+    /// A message that two parsers could read differently.
     #[error("ambiguous or malformed HTTP: {0}")]
     Http(&'static str),
-    /// Neither HTTP nor SOCKS5, or a part of them that is not offered.
+    /// It is not HTTP or SOCKS5, or is a part of them that is not offered.
     #[error("not offered: {0}")]
     Protocol(&'static str),
-    /// A limit of the run.
+    /// The run reached a limit.
     #[error("limit reached: {0}")]
     Limit(&'static str),
 }

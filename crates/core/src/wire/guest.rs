@@ -1,11 +1,13 @@
-//! Frames the guest sends. They are hostile bytes until the seal says otherwise, and not trusted even then.
+//! Frames the guest sends. Without the right seal they are hostile bytes. With it they are still
+//! not trusted.
 //!
 //! ```text
 //!  line ──► Fields (flat, everything optional) ──► Envelope { seal, printed, frame: GuestFrame }
 //! ```
 //!
-//! A line is read in one pass into a flat struct that borrows from it. An enum with a `type` tag would
-//! make serde keep every value in memory until it has seen the tag, and `data` must stay unread text.
+//! A line is read in one pass into a flat struct that borrows from it. An enum with a `type` tag
+//! would make serde keep every value in memory until it has seen the tag, and `data` must stay
+//! unread text.
 
 use std::borrow::Cow;
 
@@ -16,7 +18,8 @@ use crate::LogLevel;
 
 /// One line from the guest: a frame, and what every frame carries beside its own fields.
 ///
-/// A guest can leave anything out, whatever the schema says. What a missing field means is decided here.
+/// A guest can omit any field, whatever the schema says. What a missing field means is decided
+/// here.
 #[derive(Debug)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(transform = super::schema::close))]
@@ -33,7 +36,7 @@ pub struct Envelope<'a> {
 
 /// How many bytes the execution had printed before a frame, as far as the harness knows.
 ///
-/// Good for putting frames and prints in order, and for nothing else.
+/// It serves to put frames and output in order, and nothing else.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PrintedBefore {
@@ -43,20 +46,21 @@ pub struct PrintedBefore {
     pub stderr: Option<u64>,
 }
 
-/// What a guest can say, by the frame's `type`.
+/// What a guest can send, by the frame's `type`.
 #[derive(Debug)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(tag = "type", rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum GuestFrame<'a> {
-    /// The cell can take a request.
+    /// The cell is ready for a request.
     Ready {
-        /// The number of the protocol it speaks; 0 when it does not say.
+        /// The number of the protocol that the guest speaks. 0 if it does not say.
         protocol: u32,
     },
     /// `emit_log`.
     Log {
-        /// How loud: `debug`, `info`, `warning` or `error`. Any other name is read as the nearest of them.
+        /// The severity: `debug`, `info`, `warning` or `error`. Any other name is read as the
+        /// nearest of them.
         #[cfg_attr(test, schemars(with = "String"))]
         level: LogLevel,
         /// The text.
@@ -64,21 +68,21 @@ pub enum GuestFrame<'a> {
     },
     /// `emit_intermediate`.
     Intermediate {
-        /// What the script calls it.
+        /// The label that the script chose.
         label: Cow<'a, str>,
-        /// The payload, unread.
+        /// The payload, not parsed.
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         data: &'a RawValue,
     },
     /// `emit_result`.
     FinalResult {
-        /// The payload, unread.
+        /// The payload, not parsed.
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         data: &'a RawValue,
     },
     /// The script failed.
     Error {
-        /// One line for a person or a model.
+        /// One line, written for a person or a model.
         message: Cow<'a, str>,
         /// The Python traceback.
         traceback: Option<Cow<'a, str>>,
@@ -90,7 +94,7 @@ pub enum GuestFrame<'a> {
     ScriptDone,
 }
 
-/// A line as it stands on the wire: the fields of all frames side by side.
+/// A line as it is on the wire: the fields of all frames side by side.
 #[derive(Deserialize)]
 struct Fields<'a> {
     r#type: Kind,
@@ -128,7 +132,7 @@ enum Kind {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads a line; `None` when it is not a frame, which is no more than noise.
+    /// Reads a line. `None` if it is not a frame. Such a line is ignored.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let fields: Fields<'a> = serde_json::from_slice(line).ok()?;
         let message = fields.message.unwrap_or_default();
@@ -177,7 +181,7 @@ mod tests {
             b"{\"type\":\"log\"} {}",
             b"{\"type\":\"log\",\"message\":\"\xff\"}",
             b"{\"type\":\"final_result\",\"data\":NaN}",
-            // A field of another frame that is not what it should be there.
+            // The field belongs to another frame, and has the wrong type there.
             b"{\"type\":\"log\",\"label\":5}",
             b"{\"type\":\"script_done\",\"timed_out\":null}",
         ] {

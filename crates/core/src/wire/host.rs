@@ -18,21 +18,21 @@ pub enum HostFrame<'a> {
 /// Asks the guest to run one script.
 #[derive(Debug, Clone)]
 pub struct Execute<'a> {
-    /// Names the execution to the script's author.
+    /// The execution's id, shown to the script's author.
     pub execution_id: &'a ExecutionId,
-    /// Must come back in every frame of this execution.
+    /// Every frame of this execution must carry it.
     pub seal: &'a str,
-    /// The source.
+    /// The source of the script.
     pub script: &'a str,
-    /// Fresh globals, or the session's.
+    /// Whether the script gets fresh globals or the session's.
     pub mode: ExecutionMode,
-    /// Seconds until the guest's own alarm, a courtesy.
+    /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the limit.
     pub timeout: f64,
-    /// How much all output together may be; larger payloads are refused where they are made.
+    /// The limit on all output together. The guest refuses larger payloads where they are made.
     pub max_output_bytes: u64,
-    /// Names that must be in the environment.
+    /// Variables that must be in the environment.
     pub required_secrets: &'a [String],
-    /// Values to put there first.
+    /// Variables to put there first, with their values.
     pub secrets: &'a BTreeMap<String, Secret>,
 }
 
@@ -61,7 +61,7 @@ impl HostFrame<'_> {
     }
 }
 
-/// A frame as it stands on the wire. Private, because it is the one shape that holds secrets in the clear.
+/// A frame as it is on the wire. It is private, because only here secrets are in clear text.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "HostFrame", description = "One line from the host."))]
@@ -69,21 +69,22 @@ impl HostFrame<'_> {
 pub(super) enum Exposed<'a> {
     /// Run one script.
     Execute {
-        /// Names the execution to the script's author.
+        /// The execution's id, shown to the script's author.
         execution_id: &'a str,
-        /// Must come back in every frame of this execution: 128 random bits in hexadecimal.
+        /// Every frame of this execution must carry it: 128 random bits in hexadecimal.
         seal: &'a str,
-        /// The source.
+        /// The source of the script.
         script: &'a str,
         /// Whether the script must call `emit_result`, or is a step of a session.
         mode: ExecutionMode,
-        /// Seconds until the guest's own alarm, a courtesy.
+        /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the
+        /// limit.
         timeout: f64,
-        /// How much all output together may be; larger payloads are refused where they are made.
+        /// The limit on all output together. The guest refuses larger payloads where they are made.
         max_output_bytes: u64,
-        /// Names that must be in the environment.
+        /// Variables that must be in the environment.
         required_secrets: &'a [String],
-        /// Values to put there first.
+        /// Variables to put there first, with their values.
         secrets: BTreeMap<&'a str, &'a str>,
     },
 }

@@ -1,14 +1,15 @@
-//! Splits a byte stream into lines without ever holding more than it was told it may.
+//! Splits a byte stream into lines, and never holds more than its limit.
 
 /// An incremental line splitter.
 ///
-/// Bytes go in as they arrive, whole lines come out; what has no newline yet stays inside, up to the limit.
+/// Bytes go in as they arrive, and whole lines come out. A part without a newline stays inside, up
+/// to the limit.
 #[derive(Debug)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Where the next line begins; what stands before it has been handed out.
+    /// Where the next line begins. The bytes before it have been handed out.
     start: usize,
-    /// Up to where the unfinished line is known to hold no newline, so that no byte is looked at twice.
+    /// The unfinished line has no newline up to here, so no byte is looked at twice.
     scanned: usize,
     limit: usize,
 }
@@ -27,7 +28,7 @@ impl Lines {
         Self { buffer: Vec::new(), start: 0, scanned: 0, limit }
     }
 
-    /// Takes in what was read.
+    /// Adds bytes that were read.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -37,7 +38,7 @@ impl Lines {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its newline; `None` when more bytes are needed.
+    /// The next whole line, without its newline. `None` if more bytes are needed.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         let Some(found) = self.buffer[self.scanned..].iter().position(|&byte| byte == b'\n') else {
             self.scanned = self.buffer.len();

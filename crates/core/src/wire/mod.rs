@@ -1,21 +1,22 @@
-//! The language host and guest speak: one JSON object a line, UTF-8, on a private channel.
+//! The protocol between host and guest: one JSON object a line, UTF-8, on a private channel.
 //!
 //! ```text
 //!  host ── execute {execution_id, seal, script, …} ──────────────────────► guest
 //!  host ◄── log* intermediate* (final_result | error)? script_done ─────── guest
 //! ```
 //!
-//! Every guest frame but `ready` carries the **seal** of its execution: 128 random bits that the host makes
-//! anew for each `execute` and tells nobody else. A line without the current seal is noise, whoever wrote it:
-//! a script that prints JSON, a child that found the descriptor, a thread left from an earlier step.
+//! Every guest frame but `ready` carries the **seal** of its execution. The seal is 128 random
+//! bits. The host makes a new one for each `execute` and tells nobody else. A line without the
+//! current seal is ignored, whoever wrote it: a script that prints JSON, a child that found the
+//! descriptor, a thread left from an earlier step.
 //!
-//! The seal keeps accidents and blind writes out. It need not stop a script that digs it out of its own
-//! interpreter: such a script gains the power to call `emit_result`, which it had anyway. Verdicts are never
-//! taken from the guest.
+//! The seal keeps out accidents and blind writes. It does not have to stop a script that finds it
+//! in its own interpreter. Such a script can then send what `emit_result` sends, which it could do
+//! anyway. Verdicts are never taken from the guest.
 //!
-//! A new kind of frame is a variant of [`HostFrame`] or [`GuestFrame`]. The shape of every frame is in
-//! `schema/wire-1.json`, rendered from these types (`make reference`). A change that an older guest or host
-//! would not understand raises [`PROTOCOL`], and the schema gets a new file.
+//! A new kind of frame is a variant of [`HostFrame`] or [`GuestFrame`]. The shape of every frame is
+//! in `schema/wire-1.json`, rendered from these types (`make reference`). A change that an older
+//! guest or host would not understand raises [`PROTOCOL`], and the schema gets a new file.
 
 use std::time::Duration;
 
@@ -29,9 +30,9 @@ pub use guest::{Envelope, GuestFrame, PrintedBefore};
 pub use host::{Execute, HostFrame};
 pub use lines::{LineTooLong, Lines};
 
-/// How long a script may go on once its outcome is known, so that its last words are not lost. Then it is
-/// interrupted, or killed.
+/// How long a script may continue once its outcome is known, so that its last output is not lost.
+/// Then it is interrupted, or killed.
 pub const OUTCOME_GRACE: Duration = Duration::from_millis(500);
 
-/// The protocol's number, told by the guest in `ready`. A guest with another number is refused.
+/// The protocol's number. The guest sends it in `ready`. A guest with another number is refused.
 pub const PROTOCOL: u32 = 1;

@@ -1,7 +1,7 @@
-//! The protocol as a document, rendered from the types, so that a change to it shows up as a diff.
+//! The protocol as a document. It is rendered from the types, so that a change shows up as a diff.
 //!
-//! `make reference` writes `schema/wire-1.json`. The real harness is held to it by
-//! `crates/runtime/tests/it/wire.rs`. Test code only: nobody needs a schema to speak the protocol.
+//! `make reference` writes `schema/wire-1.json`. `crates/runtime/tests/it/wire.rs` checks the real
+//! harness against it. Test code only: nobody needs a schema to speak the protocol.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::PROTOCOL;
 use super::guest::Envelope;
 use super::host::Exposed;
 
-/// Says what is on the wire and not in the host's types, and that there is nothing else.
+/// Adds what is on the wire but not in the host's types, and forbids everything else.
 pub(super) fn close(schema: &mut Schema) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         let description =

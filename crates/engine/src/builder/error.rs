@@ -1,4 +1,4 @@
-//! Why there is no layer.
+//! Why a layer could not be made.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,65 +15,65 @@ use crate::trust::Distrust;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayerError {
-    /// A config without dependencies needs no layer; the caller must not ask for one.
+    /// A config without dependencies needs no layer. The caller must not ask for one.
     #[error("a layer needs at least one requirement")]
     NoRequirements,
-    /// A requirement that is never handed to an installer.
+    /// A requirement that is never given to an installer.
     #[error("requirement {requirement:?} is refused: it {reason}")]
     Requirement {
-        /// As it was written.
+        /// The requirement as it was written.
         requirement: String,
-        /// Why.
+        /// The rule it breaks.
         reason: RequirementFault,
     },
-    /// The installer could not be started at all.
+    /// The installer could not be started.
     #[error("cannot start {installer} ({})", program.display())]
     Start {
-        /// Which one.
+        /// The installer.
         installer: Installer,
-        /// What was executed.
+        /// The program that was executed.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// The installer ran and failed.
     #[error("{installer} could not install {} ({status}){}", requirements.join(", "), explain(*hint, tail))]
     Install {
-        /// Which one.
+        /// The installer.
         installer: Installer,
-        /// What was asked of it.
+        /// The requirements it should install.
         requirements: Vec<String>,
         /// How it ended.
         status: ExitStatus,
         /// The last lines it wrote.
         tail: Vec<String>,
-        /// What it probably means.
+        /// The likely cause.
         hint: Option<Hint>,
     },
-    /// The store, or the layer in it, could have been changed by others.
+    /// Others could have changed the store, or the layer in it.
     #[error(
         "the cache of packages is not used: {source}. Remove it, take away others' right to write (chmod go-w, setfacl -b), or choose another (BELLJAR_CACHE)"
     )]
     Untrusted {
-        /// What and why.
+        /// The path and the reason.
         source: Distrust,
     },
-    /// The store's own files.
+    /// One of the store's own files could not be used.
     #[error("cannot {action} {}", path.display())]
     Store {
         /// What was tried.
         action: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl LayerError {
-    /// What cannot be looked at is no reason for distrust.
+    /// A path that cannot be looked at is an I/O error, not a reason for distrust.
     pub(super) fn distrust(source: Distrust) -> Self {
         match source {
             Distrust::Io { action, path, source } => Self::Store { action, path, source },
@@ -81,10 +81,11 @@ impl LayerError {
         }
     }
 
-    /// Whose fault it is: the backend's where the machine or the network has to change, else the caller's.
+    /// Whose fault it is: the backend's if the machine or the network has to change, else the
+    /// caller's.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Install { hint, .. } if hint.is_some_and(Hint::is_the_machines) => Fault::Backend,
+            Self::Install { hint, .. } if hint.is_some_and(Hint::blames_the_machine) => Fault::Backend,
             Self::Start { .. } | Self::Store { .. } => Fault::Backend,
             Self::Install { .. }
             | Self::NoRequirements
@@ -93,15 +94,15 @@ impl LayerError {
         }
     }
 
-    /// For `map_err`: what was tried on which path.
+    /// For `map_err`: names what was tried on which path.
     pub(super) fn store(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Store { action, path: path.to_owned(), source }
     }
 }
 
-/// What it means and, where the installer's own words add to that, what it said last.
+/// What it means. If the installer's own words add something, also its last lines.
 fn explain(hint: Option<Hint>, tail: &[String]) -> String {
     let meaning = hint.map(|hint| format!(": {hint}")).unwrap_or_default();
-    let tail = if hint.is_some_and(Hint::says_it_all) { &[] } else { tail };
+    let tail = if hint.is_some_and(Hint::is_enough) { &[] } else { tail };
     tail.iter().fold(meaning, |text, line| format!("{text}\n    {line}"))
 }

@@ -1,29 +1,29 @@
-//! From an installer's complaints to what the user can do.
+//! Translates an installer's errors into advice for the user.
 //!
-//! The wording is theirs and changes between releases: a hint is advice beside the installer's own lines, and nothing
-//! decides by it.
+//! The wording is the installers' own and changes between releases. So a hint is only advice beside
+//! the installer's own lines, and nothing decides by it.
 
 use std::fmt;
 
-/// The likely cause of a failed install. When several fit, the first in this order is the root of the others.
+/// The likely cause of a failed install. If several fit, the first in this order causes the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Hint {
     /// The interpreter has no pip, and there is no uv.
     PipMissing,
-    /// No room for the layer or the downloads.
+    /// There is no space for the layer or the downloads.
     DiskFull,
     /// The index could not be reached.
     Network,
-    /// Two requirements cannot be had together.
+    /// Two requirements cannot be installed together.
     Conflict,
-    /// A source build was tried and failed.
+    /// A build from source was tried and failed.
     Build,
-    /// It exists, but only as source or for other Pythons.
+    /// The package exists, but only as source or for other Pythons.
     NoWheel,
-    /// No such name or version among wheels; pip does not say whether there is a source release.
+    /// No wheel has this name or version. pip does not say whether there is a source release.
     NoWheelOrName,
-    /// No such name or version.
+    /// There is no such name or version.
     NoMatch,
 }
 
@@ -63,21 +63,21 @@ const SIGNS: &[(&str, Hint)] = &[
 ];
 
 impl Hint {
-    /// What a piece of output points at.
+    /// The cause that a piece of output points at.
     pub(super) fn in_text(text: &str, wheels_only: bool) -> Option<Self> {
-        // pip's words; uv says it when there is a source release.
+        // These are pip's words. uv says itself if there is a source release.
         let open = (wheels_only && text.contains(PIP_NO_MATCH)).then_some(Self::NoWheelOrName);
         let signs = SIGNS.iter().filter(|(sign, _)| text.contains(sign)).map(|(_, hint)| *hint);
         signs.chain(open).min()
     }
 
-    /// Whether the installer's own lines would only be a traceback.
-    pub(super) fn says_it_all(self) -> bool {
+    /// Whether the hint is enough, because the installer's own lines would only be a traceback.
+    pub(super) fn is_enough(self) -> bool {
         matches!(self, Self::DiskFull | Self::PipMissing)
     }
 
-    /// Whether the machine or the network has to change, and not what was asked for.
-    pub(super) fn is_the_machines(self) -> bool {
+    /// Whether the machine or the network has to change, and not the request.
+    pub(super) fn blames_the_machine(self) -> bool {
         matches!(self, Self::DiskFull | Self::PipMissing | Self::Network)
     }
 }

@@ -1,4 +1,4 @@
-//! uv or pip, and how each is told the same thing.
+//! uv or pip, and how to give each of them the same settings.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use super::spec::LayerSpec;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Installer {
-    /// `uv pip install`; preferred, being much faster.
+    /// `uv pip install`. It is preferred, because it is much faster.
     Uv {
         /// Where it is.
         program: PathBuf,
@@ -23,7 +23,8 @@ pub enum Installer {
     Pip,
 }
 
-/// Variables that would make Python or the installer put things elsewhere, leave things out, or take things in.
+/// Variables that could make Python or the installer write elsewhere, leave something out, or add
+/// something.
 const NEVER_PASSED: &[&str] = &[
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
@@ -44,7 +45,7 @@ const NEVER_PASSED: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// Quiet terminals, and answers to what a configuration file may otherwise have turned on.
+/// Settings for quiet output, and against what a configuration file may have turned on.
 const ALWAYS_PASSED: &[(&str, &str)] = &[
     ("NO_COLOR", "1"),
     ("PIP_NO_COLOR", "1"),
@@ -54,11 +55,11 @@ const ALWAYS_PASSED: &[(&str, &str)] = &[
     ("UV_NO_PROGRESS", "1"),
 ];
 
-/// If one of these is set, uv has been told where packages come from.
+/// If one of these is set, the user has told uv where packages come from.
 const UV_SOURCES: &[&str] =
     &["UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_INDEX", "UV_INDEX_URL"];
 
-/// The host's environment with the store's own variables over it.
+/// The host's environment, with the store's own variables over it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Environment<'a>(pub(super) &'a [(OsString, OsString)]);
 
@@ -78,7 +79,7 @@ impl Environment<'_> {
 }
 
 impl Installer {
-    /// uv if it is on `PATH` and runs, else pip.
+    /// Chooses uv if it is on `PATH` and runs, else pip.
     pub(super) fn choose(environment: Environment<'_>) -> Self {
         let path = environment.get(PATH).unwrap_or_default();
         let programs =
@@ -87,7 +88,7 @@ impl Installer {
         programs.into_iter().find(works).map_or(Self::Pip, |program| Self::Uv { program })
     }
 
-    /// What is executed.
+    /// The program to execute.
     pub(super) fn program<'a>(&'a self, spec: &'a LayerSpec) -> &'a Path {
         match self {
             Self::Uv { program } => program,
@@ -95,8 +96,8 @@ impl Installer {
         }
     }
 
-    /// The whole command: requirements come from a file, so that none can be read as an option or seen in a process
-    /// list.
+    /// The whole command. Requirements come from a file, so that none can be read as an option or
+    /// seen in a process list.
     pub(super) fn command(
         &self,
         spec: &LayerSpec,
@@ -110,7 +111,7 @@ impl Installer {
             Self::Uv { .. } => {
                 command.args(["pip", "install", "--compile-bytecode", "--link-mode", "copy"]);
                 command.arg("--python").arg(&spec.interpreter.executable);
-                speak_pip(&mut command, environment);
+                pass_pip_settings(&mut command, environment);
             }
             Self::Pip => {
                 command.args([
@@ -148,9 +149,10 @@ fn says_it_is_uv(program: &Path, environment: Environment<'_>) -> bool {
     answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(b"uv "))
 }
 
-/// uv does not read pip's variables. A host whose packages must come from its own index says so to pip first, and
-/// falling back to the public one for the same names would be a hole; so what pip was told, uv is told.
-fn speak_pip(command: &mut Command, environment: Environment<'_>) {
+/// Passes pip's settings on to uv, which does not read pip's variables. A host whose packages must
+/// come from its own index usually configures pip. If uv used the public index for the same names,
+/// that would be a security hole.
+fn pass_pip_settings(command: &mut Command, environment: Environment<'_>) {
     let mut pass = |uv: &str, pip: &str, separator: &str| {
         if let (None, Some(value)) = (environment.get(uv), environment.get(pip)) {
             command.env(uv, separated(&value, separator));
@@ -196,7 +198,7 @@ mod tests {
         let mut own: Vec<(OsString, OsString)> = unset.map(|name| (name.into(), "".into())).collect();
         own.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
         let mut command = Command::new("uv");
-        speak_pip(&mut command, Environment(&own));
+        pass_pip_settings(&mut command, Environment(&own));
         let text = |value: &OsStr| value.to_str().unwrap().to_owned();
         let envs = command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
         (command.get_args().map(text).collect(), envs)

@@ -1,4 +1,4 @@
-//! A layer in place, and the manifest that makes it one.
+//! A finished layer, and the manifest that marks it.
 
 use std::fs;
 use std::io;
@@ -12,15 +12,16 @@ use super::installer::Installer;
 use super::spec::{LayerSpec, RECIPE};
 use crate::trust::{Distrust, TrustedDirectory};
 
-/// The file in a layer that says what the layer is. A directory without it is none.
+/// The file that says what a layer is. A directory without it is not a layer.
 pub const MANIFEST: &str = "belljar-layer.json";
 
 /// An installed, immutable set of packages.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// The directory to put on `sys.path`. Only we and root can change it, or what is on the way to it.
+    /// The directory to put on `sys.path`. Only this user and root can change it, or the path to
+    /// it.
     pub path: PathBuf,
-    /// That directory, open since it was looked at: what is mounted must be this one.
+    /// That directory, open since it was checked. What is mounted must be the same directory.
     #[cfg_attr(
         not(feature = "native"),
         expect(dead_code, reason = "held open; the native engine compares it too")
@@ -28,16 +29,16 @@ pub struct Layer {
     pub(crate) directory: Arc<TrustedDirectory>,
     /// Its name, from [`LayerSpec::key`].
     pub key: String,
-    /// Whether it was there before it was asked for.
+    /// Whether it existed before it was asked for.
     pub cached: bool,
 }
 
 /// One installed package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Distribution {
-    /// As its metadata spells it.
+    /// The name in its metadata.
     pub name: String,
-    /// The version chosen.
+    /// The version that was chosen.
     pub version: String,
 }
 
@@ -64,7 +65,7 @@ impl Layer {
         Self { path: tree.path().to_owned(), directory: Arc::new(tree), key, cached }
     }
 
-    /// What the installer put in, dependencies of dependencies included, by name.
+    /// What the installer installed, dependencies of dependencies included, by name.
     pub fn distributions(&self) -> Result<Vec<Distribution>, LayerError> {
         let manifest = read_manifest(&self.path);
         let manifest = manifest.map_err(LayerError::store("read", &self.path.join(MANIFEST)))?;
@@ -72,7 +73,8 @@ impl Layer {
     }
 }
 
-/// The layer of that name, if it is there, whole, made for the same things, and only we and root can have made it.
+/// Finds the layer of that name. It must be whole and made for the same inputs, and only this user
+/// or root may have made it.
 pub(super) fn find(
     store: &TrustedDirectory,
     key: &str,
@@ -80,7 +82,7 @@ pub(super) fn find(
 ) -> Result<Option<TrustedDirectory>, Distrust> {
     let tree = match store.tree(key) {
         Ok(tree) => tree,
-        // Not there, or not a directory: a link is none.
+        // It does not exist, or is not a directory. A link is not one.
         Err(Distrust::Io { .. }) => return Ok(None),
         Err(distrust) => return Err(distrust),
     };
@@ -89,7 +91,7 @@ pub(super) fn find(
     Ok(manifest.is_some_and(|manifest| manifest.is_of(spec)).then_some(tree))
 }
 
-/// Describes what was installed in `path`.
+/// Writes down what was installed in `path`.
 pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installer) -> io::Result<()> {
     let manifest = Manifest {
         recipe: RECIPE,
@@ -124,7 +126,8 @@ fn installed(path: &Path) -> io::Result<Vec<Distribution>> {
     Ok(distributions)
 }
 
-/// A header of an e-mail-like METADATA file; the description after the first empty line has none.
+/// A header of a METADATA file, which looks like an e-mail. The description after the first empty
+/// line has no headers.
 fn header_of(metadata: &[u8], wanted: &str) -> Option<String> {
     let text = String::from_utf8_lossy(metadata);
     let headers = text.lines().take_while(|line| !line.trim().is_empty());

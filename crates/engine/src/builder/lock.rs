@@ -1,8 +1,8 @@
-//! One maker per layer, among threads and processes alike.
+//! Only one thread or process makes a layer at a time.
 //!
-//! The lock is an `flock` on an empty file beside the layer. The kernel lets go of it when its holder dies, so a free
-//! lock proves that nobody is at work on that key; no process number can prove as much. The files stay: removing one
-//! would let two makers lock two files of the same name.
+//! The lock is an `flock` on an empty file beside the layer. The kernel releases it when its holder
+//! dies. So a free lock proves that nobody works on that key, which no process number could prove.
+//! The files stay, because removing one would let two makers lock two files of the same name.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -11,12 +11,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Held until dropped.
+/// The lock is held until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "kept for its drop, which unlocks")] File);
 
 impl Lock {
-    /// Takes the lock, calling `waiting` first if another holds it.
+    /// Takes the lock. If another holds it, calls `waiting` first.
     pub(super) fn take(path: &Path, waiting: impl FnOnce()) -> io::Result<Self> {
         match Self::try_take(path)? {
             Ok(lock) => Ok(lock),
@@ -28,7 +28,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock if it is free; otherwise gives back the file to wait on.
+    /// Takes the lock if it is free. Otherwise returns the file to wait on.
     pub(super) fn try_take(path: &Path) -> io::Result<Result<Self, File>> {
         let no_link = OFlags::NOFOLLOW.bits().cast_signed();
         let file = OpenOptions::new()

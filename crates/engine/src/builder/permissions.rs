@@ -1,11 +1,12 @@
-//! A layer is read by cells whose user is not ours, whatever the umask was when it was made.
+//! Sets a layer's permissions. Cells read it as another user, so they must not depend on the umask.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Makes a tree readable by all and writable by its owner alone, without special bits. Links are not followed.
+/// Makes a tree readable by all and writable only by its owner, without special bits. Links are not
+/// followed.
 pub(super) fn open_to_all(path: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(path)?;
     if meta.is_symlink() {

@@ -1,11 +1,12 @@
 //! Which requirements a layer may have.
 //!
-//! What is safe to tell an installer is [`Requirement`]'s to say, for configs too. A layer is stricter in one
-//! thing: it is kept under a key, and a path of this host may hold something else tomorrow under the same key.
+//! [`Requirement`] decides what is safe to give to an installer, for configs too. A layer is
+//! stricter in one point. It is kept under a key, and a path of this host may hold something else
+//! tomorrow under the same key.
 
 use belljar_core::config::{Requirement, RequirementFault};
 
-/// Accepts what may go into a layer.
+/// Accepts a requirement that may go into a layer.
 pub(super) fn check(text: &str, allow_source_builds: bool) -> Result<(), RequirementFault> {
     match Requirement::parse(text.trim())? {
         Requirement::Package | Requirement::Wheel => Ok(()),

@@ -1,4 +1,4 @@
-//! Running an installer and listening to it.
+//! Runs an installer and reads its output.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,9 +6,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::hint::Hint;
 
-/// How many of its last lines an installer's failure is reported with.
+/// How many of its last lines the report of a failed installer has.
 const TAIL: usize = 20;
-/// pip can name hundreds of versions on one line.
+/// The longest line in that report. pip can name hundreds of versions on one line.
 const TAIL_WIDTH: usize = 500;
 /// A longer line is reported in pieces.
 const LINE_LIMIT: u64 = 8 * 1024;
@@ -20,7 +20,7 @@ pub(super) struct Outcome {
     pub hint: Option<Hint>,
 }
 
-/// Runs `command` to its end, handing each line of its output and error streams to `line` in order.
+/// Runs `command` to its end. Passes each line of its output and error streams to `line`, in order.
 pub(super) fn run(
     mut command: Command,
     wheels_only: bool,
@@ -28,7 +28,7 @@ pub(super) fn run(
 ) -> io::Result<Outcome> {
     let (reader, writer) = io::pipe()?;
     let mut child = Running(command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).spawn()?);
-    // The command holds the pipe's other end: it must go, or the end of the output never comes.
+    // The command holds the pipe's other end. It must go, or the output never ends.
     drop(command);
 
     let mut reader = BufReader::new(reader);
@@ -39,7 +39,7 @@ pub(super) fn run(
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end();
         if !text.is_empty() {
-            // uv folds its sentences, so a sign may begin on the line before.
+            // uv wraps its sentences, so a sign may begin on the line before.
             let before = tail.back().map_or("", String::as_str);
             let sentence = format!("{} {}", before.trim(), text.trim());
             hint = hint.into_iter().chain(Hint::in_text(&sentence, wheels_only)).min();
@@ -54,7 +54,7 @@ pub(super) fn run(
     Ok(Outcome { status: child.0.wait()?, tail: tail.into(), hint })
 }
 
-/// An installer that does not outlive a failure on our side.
+/// Ends the installer if this side fails.
 struct Running(Child);
 
 impl Drop for Running {

@@ -1,4 +1,4 @@
-//! What a layer is made of, and the name that follows from it.
+//! What a layer is made from, and its name.
 
 use std::collections::BTreeSet;
 use std::env::consts::ARCH;
@@ -10,7 +10,8 @@ use super::error::LayerError;
 use super::requirement;
 use crate::python::Interpreter;
 
-/// Raised when the same inputs would give another layer: installer flags, permissions, manifest.
+/// Raise this when the same inputs would give another layer: installer flags, permissions,
+/// manifest.
 pub(super) const RECIPE: u32 = 1;
 
 /// Everything that decides what is in a layer.
@@ -25,11 +26,12 @@ pub struct LayerSpec {
 }
 
 impl LayerSpec {
-    /// The layer's name: a SHA-256 in hex over every input, the same however the requirements are ordered.
+    /// The layer's name: a SHA-256 in hex over every input. The order of the requirements does not
+    /// matter.
     pub fn key(&self) -> String {
         let python = &self.interpreter;
         let mut hash = Sha256::new();
-        // Lengths go in with the values, so that no two inputs run together into a third.
+        // The length goes in with each value, so that no two inputs have the same bytes.
         let mut field = |value: &[u8]| {
             hash.update((value.len() as u64).to_le_bytes());
             hash.update(value);
@@ -50,7 +52,7 @@ impl LayerSpec {
         })
     }
 
-    /// The requirements trimmed, sorted, each once.
+    /// The requirements, trimmed and sorted, each once.
     pub(super) fn canonical(&self) -> Vec<String> {
         let each = self.requirements.iter().map(|requirement| requirement.trim().to_owned());
         each.collect::<BTreeSet<_>>().into_iter().collect()

@@ -1,4 +1,4 @@
-//! The scratch directory a layer is made in, and the sweeping of those whose maker died.
+//! The scratch directory for making a layer. Also removes the directories of makers that died.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,7 +10,8 @@ use super::lock::Lock;
 
 const PREFIX: &str = ".tmp-";
 
-/// `<root>/.tmp-<key>-<pid>`, removed on drop. Only the holder of the key's lock may have one.
+/// `<root>/.tmp-<key>-<pid>`. It is removed on drop. Only the holder of the key's lock may have
+/// one.
 #[derive(Debug)]
 pub(super) struct Stage {
     directory: PathBuf,
@@ -19,7 +20,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(root: &Path, key: &str) -> io::Result<Self> {
         let directory = root.join(format!("{PREFIX}{key}-{}", process::id()));
-        // Nobody else looks in: it is not a layer yet.
+        // It is not a layer yet, so nobody else looks in.
         DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(Self { directory })
     }
@@ -33,12 +34,12 @@ impl Stage {
         self.directory.join("requirements.txt")
     }
 
-    /// What becomes the layer.
+    /// The directory that becomes the layer.
     pub(super) fn layer(&self) -> PathBuf {
         self.directory.join("layer")
     }
 
-    /// Where something in the layer's place goes that is no layer.
+    /// Where something goes that is in the layer's place but is not a layer.
     pub(super) fn discarded(&self) -> PathBuf {
         self.directory.join("discarded")
     }
@@ -50,7 +51,8 @@ impl Drop for Stage {
     }
 }
 
-/// Removes what dead makers left: everything of `key`, whose lock the caller holds, and of every key nobody holds.
+/// Removes what dead makers left: everything of `key`, whose lock the caller holds, and of every
+/// key that nobody holds.
 pub(super) fn sweep(root: &Path, key: &str) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;

@@ -17,7 +17,8 @@ use super::stage::{Stage, lock_path, sweep};
 use crate::Progress;
 use crate::trust::TrustedDirectory;
 
-/// Layers by key under one root. Cheap to make; any number of stores, in any number of processes, may share a root.
+/// Layers by key under one root. It is cheap to make. Any number of stores, in any number of
+/// processes, may share a root.
 #[derive(Clone)]
 pub struct LayerStore {
     root: PathBuf,
@@ -25,12 +26,13 @@ pub struct LayerStore {
 }
 
 impl LayerStore {
-    /// Keeps layers in `root`, which is made when the first one is.
+    /// Keeps layers in `root`. The directory is made with the first layer.
     pub fn new(root: PathBuf) -> Self {
         Self { root, environment: Vec::new() }
     }
 
-    /// Sets variables for installers over the host's own: an index, a proxy, a `PATH` to find uv in.
+    /// Sets variables for installers over the host's own: an index, a proxy, a `PATH` to find uv
+    /// in.
     pub fn with_env<K, V>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: Into<OsString>,
@@ -40,7 +42,8 @@ impl LayerStore {
         self
     }
 
-    /// The layer for `spec`, installed now unless it is there already. Blocks for as long as the installer takes.
+    /// The layer for `spec`. It is installed now, unless it exists already. Blocks for as long as
+    /// the installer takes.
     pub fn ensure(&self, spec: &LayerSpec, progress: &mut dyn FnMut(Progress)) -> Result<Layer, LayerError> {
         spec.check()?;
         let key = spec.key();
@@ -57,7 +60,8 @@ impl LayerStore {
         }
         sweep(store.path(), &key).map_err(LayerError::store("sweep", store.path()))?;
         self.install(&store, spec, &key, progress)?;
-        // Looked at like one that was there: what a file system made of owners and permissions is seen now.
+        // Checked like a layer that existed before. This shows what the file system made of owners
+        // and permissions.
         let path = store.path().join(&key);
         match find()? {
             Some(tree) => Ok(Layer::of(tree, key, false)),
@@ -67,7 +71,7 @@ impl LayerStore {
         }
     }
 
-    /// Makes the directory, unless it is there, and looks at whether others could change what is kept in it.
+    /// Makes the directory if it is missing. Checks whether others could change what is kept in it.
     pub fn check(&self) -> Result<(), LayerError> {
         self.open().map(drop)
     }
@@ -96,7 +100,8 @@ impl LayerStore {
         let started = Instant::now();
         progress(Progress::Started { installer: installer.to_string(), requirements: requirements.clone() });
         let mut command = installer.command(spec, &file, &layer, environment);
-        // `python -m` looks for modules here first, and uv for settings: it must be a directory of ours.
+        // `python -m` looks for modules here first, and uv for settings. So it must be a directory
+        // of this store.
         command.current_dir(stage.directory());
         let outcome =
             run(command, !spec.allow_source_builds, &mut |line| progress(Progress::Line(line.to_owned())))
@@ -110,7 +115,7 @@ impl LayerStore {
             return Err(LayerError::Install { installer, requirements, status, tail, hint });
         }
 
-        // uv's own, of no use once it is done.
+        // uv makes this file for itself and no longer needs it.
         let _ = fs::remove_file(layer.join(".lock"));
         write_manifest(&layer, spec, &installer).map_err(LayerError::store("describe", &layer))?;
         open_to_all(&layer).map_err(LayerError::store("open", &layer))?;
@@ -122,7 +127,8 @@ impl LayerStore {
     }
 }
 
-/// Everything must be on the disk before the name is: a layer that survives a power cut is whole.
+/// Moves a layer to its place. Everything must be on the disk before the name is, so that a layer
+/// that survives a power cut is whole.
 fn place(root: &Path, stage: &Stage, path: &Path) -> io::Result<()> {
     flush(root)?;
     if path.symlink_metadata().is_ok() {

@@ -1,4 +1,4 @@
-//! Layers made by real installers from wheels built on the spot; no network.
+//! Real installers make layers from wheels that the tests build. They use no network.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use super::*;
 use crate::Progress;
 use crate::python::{self, Interpreter, Search};
 
-/// Makes a wheel (name, version, what it requires) in a directory; a wheel is a zip with a little metadata.
+/// Makes a wheel (name, version, requirements) in a directory. A wheel is a zip with some metadata.
 const MAKE_WHEEL: &str = r#"
 import sys, zipfile
 directory, name, version, *requires = sys.argv[1:]
@@ -28,7 +28,7 @@ with zipfile.ZipFile(f'{directory}/{name}-{version}-py3-none-any.whl', 'w') as w
     wheel.writestr(f'{info}/RECORD', ''.join(f'{name},,\n' for name in names))
 "#;
 
-/// Makes a source release whose build, if it ever ran, would leave a file.
+/// Makes a source release. If its build ever ran, it would leave a file.
 const MAKE_SOURCE: &str = r#"
 import io, sys, tarfile
 directory, name, version, trap = sys.argv[1:]
@@ -39,14 +39,14 @@ with tarfile.open(f'{directory}/{name}-{version}.tar.gz', 'w:gz') as archive:
         archive.addfile(member, io.BytesIO(text.encode()))
 "#;
 
-/// An interpreter with pip, and a shelf of wheels.
+/// An interpreter with pip, and a directory of wheels.
 pub(super) struct Bench {
     pub(super) dir: TempDir,
     interpreter: Interpreter,
 }
 
 impl Bench {
-    /// `None`, with a word why, on a machine where no Python has pip.
+    /// `None` if no Python of this machine has pip. It prints the reason.
     pub(super) fn new() -> Option<Self> {
         static WITH_PIP: OnceLock<Option<Interpreter>> = OnceLock::new();
         let Some(interpreter) = WITH_PIP.get_or_init(python_with_pip) else {
@@ -79,12 +79,12 @@ impl Bench {
         assert!(made.success());
     }
 
-    /// A store that installs from the shelf alone, with pip.
+    /// A store that installs only from that directory, with pip.
     pub(super) fn store(&self) -> LayerStore {
         self.store_in(self.root())
     }
 
-    /// The same in another place.
+    /// The same store in another place.
     pub(super) fn store_in(&self, root: PathBuf) -> LayerStore {
         let shelf = self.shelf().into_os_string();
         let variables =
@@ -214,7 +214,7 @@ fn makers_at_the_same_time_install_once() {
     assert_eq!(bench.contents(), [layers[0].key.as_str()]);
 }
 
-/// Another process is stood in for by `flock(1)`, which holds the lock until its input ends.
+/// `flock(1)` plays the other process. It holds the lock until its input ends.
 #[test]
 fn a_layer_another_process_is_making_is_waited_for() {
     let Some(bench) = Bench::new() else { return };
@@ -320,7 +320,7 @@ fn what_an_interrupted_maker_left_is_swept_and_never_taken_for_a_layer() {
         ".tmp-mine".into(),
     ];
     names.iter().for_each(|name| left(name));
-    // A layer's directory without its manifest is no layer either.
+    // A directory without a manifest is not a layer either.
     left(&key);
     let at_work = fs::File::create(bench.root().join(format!("{busy}.lock"))).unwrap();
     at_work.lock().unwrap();
@@ -358,7 +358,7 @@ fn a_python_without_pip_gets_advice() {
 #[test]
 fn an_index_that_cannot_be_reached_is_called_so() {
     let Some(bench) = Bench::new() else { return };
-    // Port 9 of the loopback: nobody listens, and nothing leaves the machine.
+    // Nobody listens on port 9 of the loopback, and nothing leaves the machine.
     let variables =
         [("PIP_INDEX_URL", "http://127.0.0.1:9/simple"), ("PIP_RETRIES", "1"), ("PATH", "/nowhere")];
     let proxies = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"].map(|name| (name, ""));

@@ -1,4 +1,4 @@
-//! Layers that somebody else has been at.
+//! Layers that somebody else could have changed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -55,7 +55,7 @@ fn a_layer_of_somebody_elses_is_not_used() {
 fn a_link_in_a_layers_place_is_replaced_and_not_followed() {
     let Some(bench) = Bench::new() else { return };
     let layer = bench.store().ensure(&bench.spec(&["parcel"]), &mut quiet()).unwrap();
-    // A copy that looks right in every way but for what is in it.
+    // A copy that looks right in every way, except for its contents.
     let evil = bench.dir.path().join("evil");
     fs::rename(&layer.path, &evil).unwrap();
     fs::write(evil.join("parcel/__init__.py"), "VERSION = 'evil'\n").unwrap();

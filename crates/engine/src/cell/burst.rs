@@ -69,8 +69,8 @@ impl From<Poll<Option<Bytes>>> for Read {
 }
 
 thread_local! {
-    /// Where bytes land before they are copied to a place of their own size. A buffer for each cell would
-    /// be most of what a cell costs the host.
+    /// Where bytes land before they are copied to a place of their own size. A buffer for each cell
+    /// would be most of what a cell costs the host.
     static LANDING: RefCell<Box<[u8; READ_SIZE]>> = RefCell::new(Box::new([0; READ_SIZE]));
 }
 

@@ -1,11 +1,11 @@
 //! What a cell is to those who use it, in three parts.
 //!
 //! ```text
-//!            ┌ CellIo    send ──► the private channel        both directions at once: `send` queues,
-//!  Cell ─────┤           poll_output ◄── channel, stdout,    `poll_flush` and `poll_output` wait
-//!            │                           stderr
-//!            ├ CellView  what it has used, whether its disk is full, which hosts it asked for
-//!            └ CellLife  interrupt, kill, autopsy, reset
+//!          ┌ CellIo    send ──► the private channel        both directions at once: `send` queues,
+//!  Cell ───┤           poll_output ◄── channel, stdout,    `poll_flush` and `poll_output` wait
+//!          │                           stderr
+//!          ├ CellView  what it has used, whether its disk is full, which hosts it asked for
+//!          └ CellLife  interrupt, kill, autopsy, reset
 //! ```
 //!
 //! No method has a default: an engine that cannot observe something says so in as many words.

@@ -14,7 +14,8 @@ use super::burst::{Gathered, poll_read, read_now};
 use super::{Leftovers, Outbox, Output};
 use crate::watch::watch;
 
-/// A cell's channel, a socket, and its two pipes. An engine's [`CellIo`](super::CellIo) can hand on to it.
+/// A cell's channel, which is a socket, and its two pipes. An engine's [`CellIo`](super::CellIo)
+/// can hand on to it.
 #[derive(Debug)]
 pub struct Streams {
     channel: AsyncFd<OwnedFd>,
@@ -25,7 +26,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Makes our ends of a cell's connections non-blocking, and watches them. Within a tokio runtime.
+    /// Makes our ends of a cell's connections non-blocking, and watches them. Must be called within
+    /// a tokio runtime.
     pub fn new(channel: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             channel: watch(channel, Interest::READABLE | Interest::WRITABLE)?,
@@ -95,8 +97,9 @@ impl Streams {
         }
     }
 
-    /// Reads on until prints and frames fit together: every frame written before the last print seen, and
-    /// every print before the last frame seen. The reactor is not asked: it may not know yet.
+    /// Reads on until prints and frames fit together: every frame written before the last print
+    /// seen, and every print before the last frame seen. The reactor is not asked: it may not know
+    /// yet.
     fn complete(&mut self, burst: &mut Gathered) {
         // A guest that writes without pause would keep us here.
         const ROUNDS: usize = 8;

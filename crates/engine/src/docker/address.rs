@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use super::DockerError;
 
-/// Bytes both ways, over whatever.
+/// A byte stream in both directions, whatever carries it.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
@@ -36,7 +36,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What the environment says about daemons, as Docker's own client reads it.
+/// What the environment says about daemons, read the way Docker's own client does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Surroundings {
     pub(super) docker_host: Option<String>,
@@ -64,7 +64,8 @@ const PLAIN_PORT: u16 = 2375;
 const TLS_PORT: u16 = 2376;
 
 impl Address {
-    /// The address that was given, else `DOCKER_HOST`, else the first socket there is: Docker's, a user's own, Podman's.
+    /// The address that was given, else `DOCKER_HOST`, else the first socket that exists: Docker's,
+    /// a user's own, Podman's.
     pub(super) fn find(given: Option<&str>, around: &Surroundings) -> Result<Self, DockerError> {
         match given.or(around.docker_host.as_deref()) {
             Some(text) => Self::parse(text, around),
@@ -111,7 +112,7 @@ impl Address {
         Ok(Self::Tcp { host, port, tls })
     }
 
-    /// A fresh connection.
+    /// Opens a new connection.
     pub(super) async fn dial(&self) -> io::Result<Box<dyn Wire>> {
         match self {
             Self::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
@@ -141,7 +142,8 @@ fn split_port(text: &str, usual: u16) -> Option<(String, u16)> {
     (!host.is_empty() && !host.contains('/')).then(|| (host.to_owned(), port))
 }
 
-/// Whom to believe and who we are, from `DOCKER_CERT_PATH` or `~/.docker`, in the files Docker's client uses.
+/// The certificates to trust and our own, from `DOCKER_CERT_PATH` or `~/.docker`. The files are
+/// those that Docker's client uses.
 fn certificates(around: &Surroundings) -> Result<ClientConfig, DockerError> {
     let usual = || around.home.as_ref().map(|home| home.join(".docker"));
     let directory = around.cert_path.clone().or_else(usual).unwrap_or_default();

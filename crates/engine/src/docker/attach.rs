@@ -1,8 +1,9 @@
 //! A container's stdin, stdout and stderr over one connection.
 //!
-//! The daemon answers the attach request with `101`. From then on the connection is the container's.
-//! It is made before the container starts, so nothing it says can be missed. The container's stdin
-//! ends when this connection does: that is how containers end with their host, however it ends.
+//! The daemon answers the attach request with `101`. From then on the connection is the
+//! container's. It is made before the container starts, so nothing the container writes is missed.
+//! The container's stdin ends when this connection does. So a container ends with its host, however
+//! the host ends.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +18,7 @@ use super::daemon::Daemon;
 use super::frames::Frames;
 use crate::supervised::{StreamEnd, SupervisorStream};
 
-/// How much of what a container says on stderr is kept: enough for a traceback.
+/// How much of a container's stderr is kept: enough for a traceback.
 const LAST_WORDS: usize = 8 * 1024;
 const LONGEST_HEAD: usize = 64 * 1024;
 const READ_SIZE: usize = 64 * 1024;
@@ -46,7 +47,7 @@ pub(super) async fn attach(daemon: &Daemon, container: &str) -> Result<Attached,
     Ok(Attached { writer: AttachWriter { wire: writer }, reader })
 }
 
-/// Reads the daemon's answer; what came after it, if anything.
+/// Reads the daemon's answer. Returns the bytes that came after it, if any.
 async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let end = loop {
@@ -63,12 +64,12 @@ async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
     let rest = head.split_off(end);
     let text = String::from_utf8_lossy(&head);
     let status = text.split(' ').nth(1).unwrap_or_default();
-    // Docker before 1.12 and some proxies in front of it say 200 and switch all the same.
+    // Docker before 1.12, and some proxies in front of it, answer 200 and still switch protocols.
     if matches!(status, "101" | "200") {
         return Ok(rest);
     }
     let mut body = rest;
-    // The connection may stay open after an answer, so its length is what counts.
+    // The connection may stay open after an answer, so the answer's length is what counts.
     let length = text
         .to_ascii_lowercase()
         .split("content-length:")
@@ -81,13 +82,13 @@ async fn read_head(wire: &mut Box<dyn Wire>) -> io::Result<Vec<u8>> {
     Err(io::Error::other(format!("status {status}: {message}")))
 }
 
-/// How a daemon says no.
+/// The body of a daemon's refusal.
 #[derive(serde::Deserialize)]
 struct Refusal {
     message: String,
 }
 
-/// The connection, once it is the container's.
+/// The connection, once it belongs to the container.
 pub(super) struct Attached {
     pub(super) writer: AttachWriter,
     pub(super) reader: AttachReader,
@@ -156,7 +157,7 @@ impl AttachReader {
         Poll::Ready(Ok(()))
     }
 
-    /// What is on stdout and nobody has taken yet.
+    /// What came on stdout and was not taken yet.
     pub(super) fn stdout(&mut self) -> &mut BytesMut {
         &mut self.stdout
     }

@@ -1,4 +1,4 @@
-//! Images: looked up by name, built once.
+//! Images: looked up by name, and built once.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::engine::Blueprint;
 /// How many lines of a failed build are shown.
 const SHOWN: usize = 20;
 
-/// An image that is there.
+/// An image that exists on the daemon.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
     pub(super) tag: String,
@@ -48,7 +48,7 @@ pub(super) async fn ensure(
 #[derive(Debug, Clone, Default)]
 pub(super) struct BuildSettings {
     pub(super) installer: InstallerFiles,
-    /// The network that installers use; the daemon's usual one when absent.
+    /// The network that installers use. The daemon's default network when absent.
     pub(super) network: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn is_there(daemon: &Daemon, tag: &str) -> Result<bool, DockerE
     }
 }
 
-/// What the daemon calls the base image by content.
+/// The daemon's content id of the base image.
 async fn base_id(
     daemon: &Daemon,
     base: &str,
@@ -110,20 +110,20 @@ async fn build(
     Ok(())
 }
 
-/// Without what is meant for terminals.
-fn plain(text: &str) -> String {
+/// The text without escape sequences for terminals.
+fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\u{1b}') {
         out.push_str(&rest[..at]);
-        // A colour: up to the letter that ends it.
+        // A colour sequence goes up to the letter that ends it.
         rest = rest[at + 1..].split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest);
     }
     out.push_str(rest);
     out
 }
 
-/// What a daemon says about its own doings between the steps.
+/// Whether a line is only the daemon's own bookkeeping between the steps.
 fn is_bookkeeping(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("---> ")
@@ -131,7 +131,8 @@ fn is_bookkeeping(line: &str) -> bool {
         || line.starts_with("Removing intermediate container")
 }
 
-/// Builds and tells; on failure, the step that failed and what it said last.
+/// Builds an image and reports progress. On failure, the error has the step that failed and its
+/// last lines.
 pub(super) async fn build_from(
     daemon: &Daemon,
     tag: &str,
@@ -153,7 +154,7 @@ pub(super) async fn build_from(
             Ok(news) => news,
             Err(error) => return Err(failed(message_of(&error), log, &step)),
         };
-        let text = news.stream.as_deref().map(plain).unwrap_or_default();
+        let text = news.stream.as_deref().map(without_escapes).unwrap_or_default();
         for line in text.lines().filter(|line| !line.trim().is_empty() && !is_bookkeeping(line)) {
             if line.starts_with("Step ") || line.starts_with("STEP ") {
                 line.clone_into(&mut step);
@@ -179,8 +180,8 @@ mod tests {
 
     #[test]
     fn what_is_meant_for_terminals_is_left_out() {
-        assert_eq!(plain("\u{1b}[91mERROR: no\n\u{1b}[0mnext"), "ERROR: no\nnext");
-        assert_eq!(plain("plain \u{1b}"), "plain ");
+        assert_eq!(without_escapes("\u{1b}[91mERROR: no\n\u{1b}[0mnext"), "ERROR: no\nnext");
+        assert_eq!(without_escapes("plain \u{1b}"), "plain ");
         assert!(is_bookkeeping(" ---> Running in 90ca953c2e8c") && !is_bookkeeping("Step 1/2 : FROM x"));
     }
 }

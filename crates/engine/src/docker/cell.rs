@@ -38,7 +38,7 @@ impl DockerContainer {
         Self { id, daemon, egress: None, remover, living }
     }
 
-    /// Gives it its way to the hosts it may talk to.
+    /// Connects the container to the proxy, which reaches the hosts its config allows.
     pub(super) fn open_egress(&mut self, egress: CellProxy) {
         self.egress = Some(egress);
     }
@@ -78,7 +78,7 @@ impl Drop for DockerContainer {
     }
 }
 
-/// A cell that never came to be, and what its container said.
+/// The error for a cell that did not become ready, with what its container wrote.
 pub(super) fn not_ready(cell: &mut DockerCell, image: &str, reason: String) -> DockerError {
     DockerError::NotReady {
         container: cell.container().name().chars().take(12).collect(),

@@ -1,4 +1,4 @@
-//! How a container of ours is set up: what it may use, see and do, whatever its image says.
+//! How our containers are set up: what they may use, see and do, whatever their image says.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,21 @@ use super::DockerError;
 use super::grants::Grants;
 
 const MIB: i64 = 1 << 20;
-/// What the supervisor holds before a script comes. On the native engine that is the zygote's, and not charged to a cell either: it is
-/// added to the limit, and taken off the peak that is told.
+/// Memory the supervisor holds before a script arrives. On the native engine the zygote holds it,
+/// and no cell is charged for it either. So it is added to the limit, and subtracted from the
+/// reported peak.
 pub(super) const SUPERVISOR_BYTES: i64 = 12 * MIB;
-/// Over which a share of the processors is counted. The daemon's simpler setting refuses more than the machine has.
+/// The period over which processor use is counted. The daemon's simpler setting refuses more cores
+/// than the machine has.
 const CPU_PERIOD_MICROS: i64 = 100_000;
-/// Where the proxy's socket shows up in containers that have a way out.
-/// What every cell of every engine is called.
+/// The host name of every cell, on every engine.
 const HOST_NAME: &str = "belljar";
-/// Who a guest is.
+/// The user and the group of a guest.
 const USER: &str = "1000:1000";
 
-/// What is empty to a guest: what Docker hides by itself, counts of what the whole machine does, and what a native cell
-/// does not have: terminals, queues, and of `/sys` all but the control groups, where the supervisor reads what was used.
+/// Paths that are empty to a guest. Some are those Docker hides by default. Others count what the
+/// whole machine does. The rest does not exist in a native cell: terminals, queues, and all of
+/// `/sys` but the control groups, where the supervisor reads what was used.
 const MASKED: [&str; 56] = [
     "/dev/mqueue",
     "/dev/pts",
@@ -84,17 +86,19 @@ const MASKED: [&str; 56] = [
     "/sys/module",
     "/sys/power",
 ];
-/// What a guest cannot change even where permissions would let it. Docker's own list, and the devices: whoever may write
-/// to one may also set its times, which the next guest would find. Writing to a device itself is not changing its file.
+/// Paths a guest cannot change even where permissions would allow it: Docker's own list, and the
+/// devices. Whoever may write to a device may also set its times, and the next guest would see
+/// them. Writing to a device itself does not change its file.
 const READ_ONLY: [&str; 4] = ["/dev", "/proc/bus", "/proc/sys", "/proc/sysrq-trigger"];
 
 /// Settings of the container's own network.
 fn sysctls() -> HashMap<String, String> {
-    // Least, first and most bytes that a connection buffers each way. With control groups of version 1 no runtime limits
-    // what sockets hold, so each holds little, and the supervisor bounds how many there are.
+    // The smallest, first and largest number of bytes that a connection buffers each way. With
+    // control groups of version 1, no runtime limits the memory of sockets. So each socket holds
+    // little, and the supervisor bounds their number.
     const BUFFERS: &str = "4096 65536 131072";
     [
-        // Where a daemon has no IPv6, the loopback would have none either.
+        // If a daemon has no IPv6, the loopback would have none either.
         ("net.ipv6.conf.all.disable_ipv6", "0"),
         ("net.ipv4.tcp_rmem", BUFFERS),
         ("net.ipv4.tcp_wmem", BUFFERS),
@@ -103,7 +107,7 @@ fn sysctls() -> HashMap<String, String> {
     .into()
 }
 
-/// One container before it is made.
+/// One container, before it is made.
 pub(super) struct ContainerPlan<'a> {
     pub(super) config: &'a SandboxConfig,
     pub(super) image: &'a str,
@@ -112,7 +116,7 @@ pub(super) struct ContainerPlan<'a> {
     pub(super) grants: &'a Grants,
     /// The volume with the proxy's socket.
     pub(super) egress: Option<&'a str>,
-    /// Whether it needs a place for an authority to believe.
+    /// Whether it needs a place for a certificate authority to trust.
     pub(super) trusts: bool,
     pub(super) is_podman: bool,
 }
@@ -130,7 +134,8 @@ impl ContainerPlan<'_> {
             attach_stdout: Some(true),
             attach_stderr: Some(true),
             open_stdin: Some(true),
-            // Its stdin ends with our connection, and it ends with its stdin: nothing outlives a host that was killed.
+            // The container's stdin ends with our connection, and the container ends with its
+            // stdin. So nothing outlives a host that was killed.
             stdin_once: Some(true),
             tty: Some(false),
             host_config: Some(self.host_config()),
@@ -146,23 +151,25 @@ impl ContainerPlan<'_> {
             soft: Some(most),
             hard: Some(most),
         };
-        // Room for the supervisor's own; it gives guests what the config says. What it may raise it to is more than guests
-        // have: the kernel compares a sender's limit with what all of its user's processes have on its way.
+        // Room for the supervisor's own descriptors. It gives guests what the config says. Its hard
+        // limit is higher than the guests' limit, because the kernel compares a sender's limit with
+        // the descriptors in transit of all its user's processes.
         const ABOVE_GUESTS: i64 = 3072;
         let files = i64::from(limits.open_files).max(1024);
-        // Podman without rights cannot raise it at all.
+        // Rootless Podman cannot raise the limit at all.
         let most_files = if self.is_podman { files } else { files + ABOVE_GUESTS };
         let files = ResourcesUlimits { hard: Some(most_files), ..ulimit("nofile", files) };
-        // A core limit of one byte: with none at all, a handler that cores are piped to would run all the same.
+        // The core limit is one byte. With zero, a handler that cores are piped to would still run.
         let mut ulimits = vec![ulimit("core", 1), ulimit("msgqueue", 0), files];
         if self.is_podman {
-            // Left out it would be the largest there is, which not every host lets it set. The real limit is the cgroup's.
+            // Without this, Podman sets the largest limit there is, which not every host allows.
+            // The real limit is the cgroup's.
             ulimits.push(ulimit("nproc", 8192));
         }
         HostConfig {
             readonly_rootfs: Some(true),
             cap_drop: Some(vec!["ALL".into()]),
-            // The daemon's own seccomp profile stays on; the supervisor adds ours to it.
+            // The daemon's own seccomp profile stays on. The supervisor adds ours to it.
             security_opt: Some(vec!["no-new-privileges".into()]),
             privileged: Some(false),
             network_mode: Some("none".into()),
@@ -175,21 +182,21 @@ impl ContainerPlan<'_> {
             }),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
-            // Two more: the supervisor, and the thread by which it answers questions.
+            // Two more: the supervisor, and the thread with which it answers the host.
             pids_limit: Some(i64::from(limits.pids_limit) + 2),
             ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),
-            // There is nobody to ask, and whom the daemon's host asks is nobody's business.
+            // There is no name server. A guest must not learn which one the daemon's host uses.
             dns: Some(vec!["127.0.0.1".into()]),
             dns_search: Some(vec![".".into()]),
-            // Without a network the daemon does not say so itself.
+            // Without a network, the daemon does not add this line itself.
             extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
             sysctls: Some(sysctls()),
             tmpfs: Some(self.scratch()),
             mounts: Some(self.mounts()),
             init: Some(false),
-            // What scripts print is for whoever asked for it, not for a file on the daemon's disk.
+            // What scripts print is for the caller, and not for a file on the daemon's disk.
             log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
             auto_remove: Some(true),
             ..Default::default()
@@ -198,9 +205,9 @@ impl ContainerPlan<'_> {
 
     fn scratch(&self) -> HashMap<String, String> {
         let megabytes = self.config.scratch_size_mb;
-        // Room for many small files without letting them take much unaccounted memory.
+        // Room for many small files, without letting them take much unaccounted memory.
         let inodes = match self.is_podman {
-            // It refuses to be told; inodes then count as memory and nothing else.
+            // Podman refuses this option. Inodes then count only as memory.
             true => String::new(),
             false => format!(",nr_inodes={}", (megabytes * 256).clamp(4096, 1 << 20)),
         };
@@ -236,7 +243,7 @@ impl ContainerPlan<'_> {
         resources.chain(egress).collect()
     }
 
-    /// What a daemon's refusal to make or start it means, as far as it is about a file.
+    /// Explains a daemon's refusal to make or start the container, if it is about a granted file.
     pub(super) fn explain(&self, error: DockerError) -> DockerError {
         let DockerError::Api { message, .. } = &error else { return error };
         let about_a_mount = message.contains("bind source path does not exist")
@@ -265,7 +272,8 @@ mod tests {
 
     use super::*;
 
-    /// Whatever is mounted into a container must be out of reach of a grant, which would hide it.
+    /// A grant could hide what is mounted into a container. So all of it must be in reserved
+    /// places.
     #[test]
     fn everything_that_is_mounted_is_in_a_reserved_place() {
         let config = SandboxConfig::default();

@@ -1,4 +1,4 @@
-//! What an image is made of, and the name that follows from it.
+//! What an image is made of, and the name derived from it.
 
 use std::fmt::Write as _;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct ImagePlan {
     files: Vec<(String, Vec<u8>)>,
 }
 
-/// What to build on.
+/// The image to build on.
 pub(super) fn base_image(config: &SandboxConfig) -> String {
     match (&config.base_image, config.python_version) {
         (Some(image), _) => image.clone(),
@@ -31,8 +31,9 @@ pub(super) fn base_image(config: &SandboxConfig) -> String {
 }
 
 impl ImagePlan {
-    /// The image of a blueprint on a base that the daemon knows under `base_id`, whatever it is called today. `installer` are files for
-    /// the installer alone: they are in no layer of the image, and not in its name.
+    /// The image of a blueprint, on a base that the daemon knows as `base_id`, whatever its current
+    /// name is. `installer` holds files for the installer alone. They are in no layer of the image,
+    /// and do not affect its name.
     pub(super) fn new(blueprint: &Blueprint, base_id: &str, installer: &InstallerFiles) -> Self {
         let config = &blueprint.config;
         let mut settings = guest::template_settings(blueprint);
@@ -62,11 +63,11 @@ impl ImagePlan {
         }
     }
 
-    /// The build context.
+    /// The build context, as a tar archive.
     pub(super) fn archive(&self) -> io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(Vec::new());
         append(&mut archive, "Dockerfile", self.dockerfile.as_bytes(), 0o644)?;
-        // Directories that an instruction copies must be there even if they are empty.
+        // A directory that an instruction copies must exist even if it is empty.
         append(&mut archive, "installer/.keep", b"", 0o644)?;
         for (path, contents) in &self.files {
             append(&mut archive, path, contents, 0o644)?;
@@ -75,7 +76,7 @@ impl ImagePlan {
     }
 }
 
-/// Adds one file, the same on every machine and every day.
+/// Adds one file. The result is the same on every machine and every day.
 pub(super) fn append(
     archive: &mut tar::Builder<Vec<u8>>,
     path: &str,
@@ -89,15 +90,16 @@ pub(super) fn append(
     archive.append_data(&mut header, path, contents)
 }
 
-/// Where packages come from, as far as this host's settings say so.
+/// Where packages come from, according to this host's settings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InstallerFiles {
     files: Vec<(String, Vec<u8>)>,
 }
 
 impl InstallerFiles {
-    /// From `PIP_*` variables and the certificates they name. What pip is told here goes into a file that only the installing stage
-    /// sees, because addresses of indexes hold passwords and a build's arguments stay in the image's history.
+    /// Reads `PIP_*` variables and the certificates they name. Pip gets these settings in a file
+    /// that only the installing stage sees. Addresses of indexes hold passwords, and the arguments
+    /// of a build stay in the image's history.
     pub(super) fn new(variables: &[(String, String)]) -> Self {
         const PASSED: [&str; 7] = [
             "PIP_INDEX_URL",
@@ -178,7 +180,8 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
     text
 }
 
-/// What a container may ask of the kernel: what every cell may, and of two programs more the one that the supervisor picks.
+/// The seccomp filters in an image: one for the supervisor, and two for guests, of which the
+/// supervisor picks one.
 fn filters() -> [(String, Vec<u8>); 3] {
     let cell = |supervision| cell_filter(CellFilter { supervision, memory: MemoryAccounting::PerCell });
     [
@@ -226,7 +229,7 @@ mod tests {
         ImagePlan::new(blueprint, base, &InstallerFiles::default()).tag
     }
 
-    /// Makes a blueprint another one.
+    /// Changes a blueprint into a different one.
     type Change = fn(&mut Blueprint);
 
     #[test]

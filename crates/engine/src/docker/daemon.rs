@@ -1,4 +1,4 @@
-//! The daemon: asked through `bollard`, over connections of our own.
+//! The daemon: asked through `bollard`, over our own connections.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::error::message_of;
 
 /// How long the daemon may take to answer at all, the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(20);
-/// How long one call may take; builds and waits stream, and are not bounded by it.
+/// How long one call may take. Builds and waits are streams, which this does not bound.
 const CALL_SECONDS: u64 = 120;
 
 /// A daemon that answers, in a version both sides speak.
@@ -33,7 +33,7 @@ pub(super) struct Daemon {
 pub(super) struct Facts {
     /// `Docker 20.10.24`, `Podman 4.3.1`.
     pub(super) product: String,
-    /// Of the negotiated API.
+    /// The negotiated version of the API.
     pub(super) api_version: String,
     pub(super) architecture: String,
     pub(super) cgroup_version: String,
@@ -45,7 +45,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Podman's idea of Docker's API has edges of its own.
+    /// Podman's version of Docker's API differs in places.
     pub(super) fn is_podman(&self) -> bool {
         self.product.starts_with("Podman")
     }
@@ -55,7 +55,8 @@ impl Daemon {
     /// Connects and agrees on a version.
     pub(super) async fn connect(address: Address) -> Result<Self, DockerError> {
         let answering = async {
-            // By hand first: the kernel's reason is worth more than an HTTP client's account of it.
+            // First by hand, because the kernel's reason says more than an HTTP client's account of
+            // it.
             let wire = address.dial().await.map_err(|error| unreachable(&address, &error))?;
             drop(wire);
             let api = client(address.clone())?;
@@ -80,7 +81,7 @@ fn client(address: Address) -> Result<Docker, DockerError> {
         let address = Arc::clone(&address);
         async move { ask(&address, request).await }
     };
-    // Only the path of this address is used: the transport knows the way.
+    // Only the path of this address is used. The transport opens the connection itself.
     Docker::connect_with_custom_transport(transport, Some("http://docker"), CALL_SECONDS, API_DEFAULT_VERSION)
         .map_err(|error| DockerError::Unreachable {
             address: shown,
@@ -89,7 +90,8 @@ fn client(address: Address) -> Result<Docker, DockerError> {
         })
 }
 
-/// One request on a connection of its own. Calls are rare (a container made or removed), so none are kept open.
+/// Sends one request on a connection of its own. Calls are rare (a container is made or removed),
+/// so no connection is kept open.
 async fn ask(address: &Address, request: BollardRequest) -> Result<hyper::Response<Incoming>, Error> {
     let wire = address.dial().await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(wire)).await?;

@@ -10,7 +10,7 @@ use super::daemon::{Daemon, Facts};
 use super::grants::Grants;
 use super::labels::Controller;
 use super::protections::protections;
-use super::prune::{Pruned, Sureness, prune};
+use super::prune::{Certainty, Pruned, prune};
 use super::remover::Remover;
 use super::sidecar::{Sidecar, SidecarSettings};
 use super::template::DockerTemplate;
@@ -38,10 +38,10 @@ impl DockerEngine {
         };
         let controller = Controller::new();
         let remover = Remover::new(daemon.clone());
-        // What killed programs left here goes now, and nobody waits for it.
+        // Removes what killed programs left on this daemon, in the background.
         let sweeping = daemon.clone();
         tokio::spawn(async move {
-            match prune(&sweeping, Sureness::Certain, false).await {
+            match prune(&sweeping, Certainty::Certain, false).await {
                 Ok(pruned) if pruned.containers.is_empty() && pruned.volumes.is_empty() => {}
                 Ok(pruned) => tracing::info!(?pruned, "orphans are removed"),
                 Err(error) => tracing::debug!(%error, "orphans could not be looked for"),
@@ -50,7 +50,8 @@ impl DockerEngine {
         Ok(Self { settings, daemon, capabilities, controller, remover })
     }
 
-    /// Makes the image of a blueprint and nothing else; its name, and whether it had to be built.
+    /// Makes the image of a blueprint and nothing else. Returns its name, and whether it had to be
+    /// built.
     pub async fn build(
         &self,
         blueprint: &Blueprint,
@@ -61,10 +62,10 @@ impl DockerEngine {
         Ok((image.tag, image.built))
     }
 
-    /// Removes what programs that are no more left on the daemon, and nothing of those that live. With `images`, also every image of
-    /// ours that no container uses.
+    /// Removes what programs that are gone left on the daemon, and nothing that belongs to running
+    /// ones. With `images`, also removes every image of ours that no container uses.
     pub async fn prune(&self, images: bool) -> Result<Pruned, EngineError> {
-        Ok(prune(&self.daemon, Sureness::Reasonable, images).await?)
+        Ok(prune(&self.daemon, Certainty::Reasonable, images).await?)
     }
 
     fn build_settings(&self) -> BuildSettings {
@@ -91,7 +92,7 @@ impl DockerEngine {
     ) -> Result<Arc<dyn Template>, EngineError> {
         self.check(blueprint)?;
         let config = &blueprint.config;
-        // Before anything is built: a grant that cannot be made safe is refused.
+        // Before anything is built, so that a grant that cannot be made safe is refused.
         let is_local = matches!(*self.daemon.address, Address::Unix(_));
         let grants = Grants::open(&config.resources, &self.settings.host_path_map, is_local)?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;

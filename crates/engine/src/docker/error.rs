@@ -1,20 +1,20 @@
-//! What can go wrong between us and a container daemon.
+//! What can go wrong between this program and a container daemon.
 
 use std::path::PathBuf;
 
 use crate::Fault;
 use crate::error::says_disk_is_full;
 
-/// A failure of the Docker engine. Each says what to do, as far as anything can be done.
+/// A failure of the Docker engine. Each message says what to do, if anything can be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DockerError {
-    /// `DOCKER_HOST`, or what was given in its place, is no address.
+    /// `DOCKER_HOST`, or the address given instead, is not valid.
     #[error("the daemon's address `{text}` cannot be used: {rule}")]
     Address {
         /// The address.
         text: String,
-        /// The rule.
+        /// The rule that it breaks.
         rule: &'static str,
     },
     /// A file for encrypted connections is missing or broken.
@@ -28,17 +28,17 @@ pub enum DockerError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nobody answers.
+    /// No daemon answers.
     #[error("no container daemon answers at {address}: {reason}. {remedy}")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: String,
         /// Why.
         reason: String,
         /// What to do.
         remedy: String,
     },
-    /// The daemon said no.
+    /// The daemon refused a request.
     #[error("the daemon could not {action}: {message}")]
     Api {
         /// What was asked.
@@ -46,7 +46,7 @@ pub enum DockerError {
         /// Its answer.
         message: String,
     },
-    /// The base image is not there and cannot be had.
+    /// The base image is not on the daemon, and could not be pulled.
     #[error(
         "the base image `{image}` is not on the daemon and could not be pulled: {reason}. Pull or build it, or set base_image in the config"
     )]
@@ -63,12 +63,12 @@ pub enum DockerError {
         image: String,
         /// The instruction that failed.
         step: String,
-        /// The daemon's word.
+        /// The daemon's message.
         reason: String,
         /// The last lines of its output.
         log: Vec<String>,
     },
-    /// A container did not come up.
+    /// A container did not become ready.
     #[error("container {container} of image {image} is not ready: {reason}{}", last_lines(.log))]
     NotReady {
         /// Its short id.
@@ -77,7 +77,7 @@ pub enum DockerError {
         image: String,
         /// Why.
         reason: String,
-        /// What it said on stderr.
+        /// What it wrote to stderr.
         log: Vec<String>,
     },
     /// A file resource is not where the daemon looks for it.
@@ -88,14 +88,14 @@ pub enum DockerError {
     Resource {
         /// As configured.
         host_path: PathBuf,
-        /// As asked of the daemon.
+        /// The path the daemon was asked to mount.
         mounted: PathBuf,
-        /// Where it would show up.
+        /// Where it would be mounted.
         container_path: String,
-        /// The daemon's word.
+        /// The daemon's message.
         message: String,
     },
-    /// The daemon mounted something else than what was looked at.
+    /// The daemon mounted something else than the file that was checked.
     #[error(
         "file resource {container_path}: the daemon has mounted something else than {host_path}: somebody has put another \
          file or a link in its place meanwhile. Grant a path that only you can change"
@@ -103,10 +103,10 @@ pub enum DockerError {
     OtherResource {
         /// As configured.
         host_path: PathBuf,
-        /// Where it shows up.
+        /// Where it is mounted.
         container_path: String,
     },
-    /// A file resource that a link in the image leads to another place.
+    /// A link in the image leads a file resource to another place.
     #[error(
         "container_path {container_path} goes through a link in the image and leads to {leads_to}, where it could hide something: \
          choose a path without links"
@@ -114,7 +114,7 @@ pub enum DockerError {
     LinkInImage {
         /// As configured.
         container_path: String,
-        /// Where it would be.
+        /// Where it would be mounted.
         leads_to: PathBuf,
     },
     /// The proxy beside the containers failed.
@@ -124,7 +124,7 @@ pub enum DockerError {
         name: String,
         /// Why.
         reason: String,
-        /// What it said on stderr.
+        /// What it wrote to stderr.
         log: Vec<String>,
     },
 }
@@ -146,10 +146,10 @@ fn moved(host_path: &std::path::Path, mounted: &std::path::Path) -> String {
 }
 
 impl DockerError {
-    /// Whose fault it is: the caller's where another config or another address would help.
+    /// Whose fault it is. It is the caller's where another config or another address would help.
     pub fn fault(&self) -> Fault {
         match self {
-            // The daemon has only words for it.
+            // The daemon reports a full disk only in its message.
             Self::BaseImage { reason, .. } if says_disk_is_full(reason) => Fault::Backend,
             Self::Build { reason, log, .. }
                 if log.iter().chain([reason]).any(|line| says_disk_is_full(line)) =>
@@ -176,7 +176,7 @@ impl DockerError {
     }
 }
 
-/// The daemon's own words where there are any.
+/// The daemon's own message, if there is one.
 pub(super) fn message_of(error: &bollard::errors::Error) -> String {
     use bollard::errors::Error;
     match error {

@@ -1,7 +1,7 @@
 //! The stream of a container without a terminal: stdout and stderr, cut into frames.
 //!
-//! A frame is eight bytes, `[stream][0][0][0][length, big-endian]`, and a payload. Where frames and reads begin and end means nothing: a
-//! line may span many frames and a frame hold many lines.
+//! A frame is eight bytes, `[stream][0][0][0][length, big-endian]`, and a payload. The boundaries
+//! of frames and reads mean nothing: a line may span many frames, and a frame may hold many lines.
 
 use bytes::{Buf, BytesMut};
 
@@ -14,25 +14,25 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// What came is not such a stream.
+/// The bytes are not such a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the daemon's stream has a frame of type {kind}, which is neither stdout nor stderr")]
 pub(super) struct NotAFrame {
     kind: u8,
 }
 
-/// Takes frames apart, however they are cut.
+/// Takes frames apart, wherever reads cut them.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     header: [u8; HEADER],
-    /// How much of a header is there.
+    /// How many bytes of the header have arrived.
     have: usize,
-    /// What is left of the payload.
+    /// How many bytes of the payload are still to come.
     left: usize,
 }
 
 impl Frames {
-    /// Takes everything that was read, and appends payloads to the stream they belong to.
+    /// Takes everything that was read, and appends each payload to its stream.
     pub(super) fn take(
         &mut self,
         mut read: &[u8],
@@ -77,7 +77,8 @@ impl Frames {
 
     fn stream(&self) -> Result<Stream, NotAFrame> {
         match self.header[0] {
-            // What Docker calls stdin here is output too, and some daemons send it for empty frames.
+            // Docker calls stream 0 stdin, but here it is output too. Some daemons send it for
+            // empty frames.
             0 | 1 => Ok(Stream::Stdout),
             2 => Ok(Stream::Stderr),
             kind => Err(NotAFrame { kind }),

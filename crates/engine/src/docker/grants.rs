@@ -1,10 +1,10 @@
-//! What a container's mounts should be, compared with what they are.
+//! Compares a container's actual mounts with what was granted.
 //!
-//! The daemon finds a granted path by itself, following every link, at the moment a container is made. Between
-//! our look and its own somebody can have swapped something. So the path is opened here, held, and compared by
-//! device and inode with what the container says it was given. That takes a daemon on this very machine, which
-//! is told by the id of the machine's boot. What a daemon elsewhere mounts is between it and whoever may write
-//! there.
+//! The daemon resolves a granted path itself, following every link, at the moment a container is
+//! made. Somebody can swap something between our check and the daemon's. So the path is opened
+//! here, held open, and compared by device and inode with what the container reports. That works
+//! only if the daemon is on this machine, which the boot id shows. If the daemon is elsewhere,
+//! whoever may write there decides what it mounts.
 
 use std::path::{Path, PathBuf};
 
@@ -25,14 +25,15 @@ pub(super) struct Grants {
 
 struct Planned {
     resource: FileResource,
-    /// As the daemon is asked for it.
+    /// The path the daemon is asked to mount.
     source: PathBuf,
-    /// As it is seen from here, if it is.
+    /// The file as seen from here, if it can be seen.
     seen: Option<Grant>,
 }
 
 impl Grants {
-    /// Looks at every resource. `is_local`: the daemon's socket is a file here, so paths may well be the same there.
+    /// Looks at every resource. `is_local` says that the daemon's socket is a file here, so paths
+    /// are probably the same there.
     pub(super) fn open(
         resources: &[FileResource],
         map: &HostPathMap,
@@ -43,7 +44,8 @@ impl Grants {
         for resource in resources {
             let seen = match is_local.then(|| grants::open(resource)) {
                 Some(Ok(grant)) => Some(grant),
-                // Not here, but perhaps there: the daemon says so itself if it is not.
+                // Not here, but perhaps on the daemon's host. If it is not there either, the daemon
+                // says so.
                 None | Some(Err(EngineError::Resource { .. })) => None,
                 Some(Err(error)) => return Err(error),
             };
@@ -76,7 +78,7 @@ impl Grants {
         self.planned.iter().map(|planned| (&planned.resource, &*planned.source))
     }
 
-    /// Refuses a container in which something else is mounted than what was looked at.
+    /// Refuses a container in which something else is mounted than what was checked.
     pub(super) fn compare(&self, inside: &Surroundings) -> Result<(), DockerError> {
         for (planned, place) in self.planned.iter().zip(&inside.places) {
             if Path::new(&planned.resource.container_path) != place {
@@ -122,7 +124,7 @@ mod tests {
         assert!(grants.compare(&inside(boot(), meant)).is_ok());
         let error = grants.compare(&inside(boot(), (meant.0, meant.1 + 1))).unwrap_err();
         assert!(error.to_string().contains("something else than"), "{error}");
-        // Another machine has other numbers.
+        // On another machine the numbers are not compared.
         assert!(grants.compare(&inside("elsewhere".into(), (1, 2))).is_ok());
         // Links of an image are the same on every machine.
         let led = Surroundings { places: vec!["/run/belljar".into()], ..inside("elsewhere".into(), meant) };

@@ -1,4 +1,4 @@
-//! What everything we make on a daemon is marked with, so that it can be found again.
+//! The labels on everything we make on a daemon, so that it can be found again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use super::context::hex;
 pub(super) const ROLE: &str = "dev.belljar.role";
 /// The sandbox's name.
 pub(super) const CONFIG: &str = "dev.belljar.config";
-/// Of what an image is made of.
+/// The checksum of an image's contents.
 pub(super) const CHECKSUM: &str = "dev.belljar.checksum";
-/// Which program's it is; another's are left alone.
+/// The program it belongs to. What belongs to others is left alone.
 pub(super) const CONTROLLER: &str = "dev.belljar.controller";
-/// Where that program runs: boot, process, when it began.
+/// The process of that program: boot, namespace, number, start time.
 pub(super) const PROCESS: &str = "dev.belljar.process";
 
-/// When it was made, in seconds since 1970: daemons tell it of volumes only as a date.
+/// When it was made, in seconds since 1970. Daemons tell this of volumes only as a date.
 pub(super) const MADE: &str = "dev.belljar.made";
 
-/// This program, among all that use a daemon.
+/// Identifies this program among all that use a daemon.
 #[derive(Debug, Clone)]
 pub(super) struct Controller {
     pub(super) id: Arc<str>,
@@ -29,7 +29,7 @@ pub(super) struct Controller {
 
 impl Controller {
     pub(super) fn new() -> Self {
-        Self { id: random().into(), process: Whereabouts::of_this_process().to_string().into() }
+        Self { id: random().into(), process: ProcessIdentity::of_this_process().to_string().into() }
     }
 
     pub(super) fn labels(&self, role: &str, config: &str) -> HashMap<String, String> {
@@ -50,22 +50,23 @@ pub(super) fn random() -> String {
     hex(&bytes)
 }
 
-/// A process, told apart from every other that ever was: the boot it belongs to, its namespace of numbers, its number, its start.
+/// Identifies a process among all that ever ran: its boot, its pid namespace, its number and its
+/// start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Whereabouts {
+pub(super) struct ProcessIdentity {
     boot: String,
     namespace: String,
     pid: u32,
     started: String,
 }
 
-impl std::fmt::Display for Whereabouts {
+impl std::fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}/{}/{}", self.boot, self.namespace, self.pid, self.started)
     }
 }
 
-impl Whereabouts {
+impl ProcessIdentity {
     pub(super) fn of_this_process() -> Self {
         let pid = std::process::id();
         Self { boot: boot(), namespace: namespace(), pid, started: started(pid).unwrap_or_default() }
@@ -82,14 +83,14 @@ impl Whereabouts {
         })
     }
 
-    /// Whether it is certain from here that the process is no more.
+    /// Whether it is certain from here that the process is gone.
     pub(super) fn is_surely_gone(&self) -> bool {
         let here = self.boot == boot() && self.namespace == namespace() && !self.namespace.is_empty();
         here && started(self.pid).is_none_or(|started| started != self.started)
     }
 }
 
-/// The machine, since it was last started.
+/// Identifies this machine since it was last started.
 pub(super) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -110,19 +111,20 @@ mod tests {
 
     #[test]
     fn a_process_that_lives_is_not_gone_and_one_that_is_over_is() {
-        let here = Whereabouts::of_this_process();
-        let read = Whereabouts::parse(&here.to_string()).unwrap();
+        let here = ProcessIdentity::of_this_process();
+        let read = ProcessIdentity::parse(&here.to_string()).unwrap();
         assert_eq!(read, here);
         assert!(!here.is_surely_gone());
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let theirs = Whereabouts { pid: child.id(), started: started(child.id()).unwrap(), ..here.clone() };
+        let theirs =
+            ProcessIdentity { pid: child.id(), started: started(child.id()).unwrap(), ..here.clone() };
         child.wait().unwrap();
         assert!(theirs.is_surely_gone());
         assert!(
-            Whereabouts { started: "1".into(), ..here.clone() }.is_surely_gone(),
+            ProcessIdentity { started: "1".into(), ..here.clone() }.is_surely_gone(),
             "the number was used again"
         );
-        assert!(!Whereabouts { boot: "elsewhere".into(), ..theirs }.is_surely_gone(), "who can tell");
-        assert_eq!(Whereabouts::parse("x"), None);
+        assert!(!ProcessIdentity { boot: "elsewhere".into(), ..theirs }.is_surely_gone(), "who can tell");
+        assert_eq!(ProcessIdentity::parse("x"), None);
     }
 }

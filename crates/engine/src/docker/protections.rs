@@ -1,9 +1,9 @@
-//! What a daemon enforces for its containers, in the words of configs.
+//! What a daemon enforces for its containers, named as in configs.
 
 use super::daemon::Facts;
 use crate::{Protection, State};
 
-/// Every protection and how it stands on this daemon.
+/// Every protection and its state on this daemon.
 pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
     let active = |detail: &str| State::Active { detail: detail.to_owned() };
     let limit = |there: bool, what: &str| match there {
@@ -25,7 +25,7 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
     };
     let calls = match filtered {
         true => active("the daemon's profile and ours"),
-        // Ours alone is what native cells have.
+        // Native cells have only our filter too.
         false => active("ours; the daemon has no profile of its own"),
     };
     let table = [

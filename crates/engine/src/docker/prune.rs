@@ -1,8 +1,9 @@
-//! What is left on a daemon of programs that are no more.
+//! Removes what programs that are gone have left on a daemon.
 //!
-//! Little should be: containers end with the connection of whoever made them and remove themselves. What stays is what never started, what is
-//! paused, and the volumes that proxies had. Whether its maker is gone is certain only on the same host; elsewhere a thing is an orphan
-//! when nothing of that program runs any more and it is not new.
+//! There should be little. Containers end with the connection of their maker, and remove
+//! themselves. What stays is containers that never started or are paused, and the volumes of
+//! proxies. Only on the same host is it certain that a maker is gone. Elsewhere, a thing is an
+//! orphan when it does not run and is not new.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,9 +17,9 @@ use bollard::query_parameters::{
 use super::DockerError;
 use super::daemon::Daemon;
 use super::error::is_missing;
-use super::labels::{self, Whereabouts};
+use super::labels::{self, ProcessIdentity};
 
-/// Longer than anything takes from being made to being in use.
+/// Longer than anything takes from being made to being used.
 const NEW: Duration = Duration::from_secs(600);
 
 /// What was removed.
@@ -30,23 +31,27 @@ pub struct Pruned {
     pub volumes: Vec<String>,
     /// Images, by name.
     pub images: Vec<String>,
-    /// Containers that are somebody's.
+    /// Containers that are still in use.
     pub in_use: usize,
 }
 
-/// How sure one must be.
+/// How certain it must be that a maker is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sureness {
-    /// Only what was made by a process of this host that is known to be over.
+pub(super) enum Certainty {
+    /// Only what was made by a process of this host that is known to have ended.
     Certain,
-    /// Also what nobody can be using by now.
+    /// Also what nobody can still be using.
     Reasonable,
 }
 
-pub(super) async fn prune(daemon: &Daemon, sureness: Sureness, images: bool) -> Result<Pruned, DockerError> {
+pub(super) async fn prune(
+    daemon: &Daemon,
+    certainty: Certainty,
+    images: bool,
+) -> Result<Pruned, DockerError> {
     let mut pruned = Pruned::default();
-    containers(daemon, sureness, &mut pruned).await?;
-    volumes(daemon, sureness, &mut pruned).await?;
+    containers(daemon, certainty, &mut pruned).await?;
+    volumes(daemon, certainty, &mut pruned).await?;
     if images {
         unused_images(daemon, &mut pruned).await?;
     }
@@ -57,13 +62,13 @@ fn ours() -> HashMap<&'static str, Vec<&'static str>> {
     HashMap::from([("label", vec![labels::CONTROLLER])])
 }
 
-async fn containers(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Result<(), DockerError> {
+async fn containers(daemon: &Daemon, certainty: Certainty, pruned: &mut Pruned) -> Result<(), DockerError> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&ours()).build();
     let found =
         daemon.api.list_containers(Some(options)).await.map_err(DockerError::api("list containers"))?;
     for container in found {
         let Some(id) = &container.id else { continue };
-        if !is_orphan(&container, sureness) {
+        if !is_orphan(&container, certainty) {
             pruned.in_use += 1;
             continue;
         }
@@ -77,10 +82,10 @@ async fn containers(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) ->
     Ok(())
 }
 
-fn is_orphan(container: &ContainerSummary, sureness: Sureness) -> bool {
+fn is_orphan(container: &ContainerSummary, certainty: Certainty) -> bool {
     let labels = container.labels.as_ref();
     let process = labels.and_then(|labels| labels.get(labels::PROCESS)).map(String::as_str);
-    if process.and_then(Whereabouts::parse).is_some_and(|process| process.is_surely_gone()) {
+    if process.and_then(ProcessIdentity::parse).is_some_and(|process| process.is_surely_gone()) {
         return true;
     }
     let runs = matches!(
@@ -91,7 +96,7 @@ fn is_orphan(container: &ContainerSummary, sureness: Sureness) -> bool {
                 | ContainerSummaryStateEnum::RESTARTING
         )
     );
-    sureness == Sureness::Reasonable && !runs && is_old(container.created)
+    certainty == Certainty::Reasonable && !runs && is_old(container.created)
 }
 
 fn is_old(created: Option<i64>) -> bool {
@@ -100,23 +105,24 @@ fn is_old(created: Option<i64>) -> bool {
     now.saturating_sub(then) > NEW
 }
 
-async fn volumes(daemon: &Daemon, sureness: Sureness, pruned: &mut Pruned) -> Result<(), DockerError> {
+async fn volumes(daemon: &Daemon, certainty: Certainty, pruned: &mut Pruned) -> Result<(), DockerError> {
     let mut filters = ours();
     filters.insert("dangling", vec!["true"]);
     let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
     let found = daemon.api.list_volumes(Some(options)).await.map_err(DockerError::api("list volumes"))?;
     for volume in found.volumes.unwrap_or_default() {
         let process = volume.labels.get(labels::PROCESS).map(String::as_str);
-        let gone = process.and_then(Whereabouts::parse).is_some_and(|process| process.is_surely_gone());
+        let gone = process.and_then(ProcessIdentity::parse).is_some_and(|process| process.is_surely_gone());
         let made = volume.labels.get(labels::MADE).and_then(|seconds| seconds.parse().ok());
-        // A proxy that lives holds its volume, so one that nobody holds is between two proxies at most.
-        if !gone && (sureness == Sureness::Certain || !is_old(made)) {
+        // A live proxy holds its volume. So a volume that nobody holds is at most between two
+        // proxies.
+        if !gone && (certainty == Certainty::Certain || !is_old(made)) {
             continue;
         }
         match daemon.api.remove_volume(&volume.name, None::<RemoveVolumeOptions>).await {
             Ok(()) => pruned.volumes.push(volume.name),
             Err(error) if is_missing(&error) => {}
-            // Somebody took it up just now.
+            // Somebody has just begun to use it.
             Err(error) => tracing::debug!(volume = volume.name, %error, "a volume is left"),
         }
     }
@@ -129,7 +135,7 @@ async fn unused_images(daemon: &Daemon, pruned: &mut Pruned) -> Result<(), Docke
     let found = daemon.api.list_images(Some(options)).await.map_err(DockerError::api("list images"))?;
     for image in found {
         let name = image.repo_tags.first().cloned().unwrap_or(image.id);
-        // Without force: the daemon refuses those that a container uses.
+        // Without force, so the daemon refuses to remove images that a container uses.
         match daemon.api.remove_image(&name, None::<RemoveImageOptions>, None).await {
             Ok(_) => pruned.images.push(name),
             Err(error) => tracing::debug!(image = name, %error, "an image is left"),
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_container_of_a_process_that_is_over_is_an_orphan_and_one_of_a_living_is_not() {
-        let here = Whereabouts::of_this_process().to_string();
+        let here = ProcessIdentity::of_this_process().to_string();
         let over = here.rsplit_once('/').unwrap().0.to_owned() + "/1";
         let elsewhere = format!("another{here}");
         let container = |process: &str, state, created| ContainerSummary {
@@ -164,8 +170,8 @@ mod tests {
             (&here, exited, now, false, false),
         ] {
             let container = container(process, state, created);
-            assert_eq!(is_orphan(&container, Sureness::Certain), certain, "{container:?}");
-            assert_eq!(is_orphan(&container, Sureness::Reasonable), reasonable, "{container:?}");
+            assert_eq!(is_orphan(&container, Certainty::Certain), certain, "{container:?}");
+            assert_eq!(is_orphan(&container, Certainty::Reasonable), reasonable, "{container:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Takes containers away, off everybody's path.
+//! Removes containers in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,10 +11,11 @@ use tokio::sync::Notify;
 use super::daemon::Daemon;
 use super::error::is_missing;
 
-/// How often a daemon that is busy or restarting is asked again.
+/// How many times a daemon that is busy or restarting is asked.
 const ATTEMPTS: u32 = 6;
 
-/// Whoever drops a container gives it here. Should this program end first, the container ends with its connection.
+/// A container that is dropped is handed over to this. If this program ends first, the container
+/// ends with its connection.
 #[derive(Clone)]
 pub(super) struct Remover {
     daemon: Daemon,
@@ -38,7 +39,7 @@ impl Remover {
         self.remove_all(Some(container), None);
     }
 
-    /// Removes a container, if there is one, and then a volume, which it may have held.
+    /// Removes a container, if there is one, and then a volume that the container may have held.
     pub(super) fn remove_all(&self, container: Option<String>, volume: Option<String>) {
         self.under_way.count.fetch_add(1, Ordering::SeqCst);
         let me = self.clone();
@@ -55,7 +56,7 @@ impl Remover {
     }
 
     async fn remove_volume(&self, volume: &str) {
-        // Containers that use it are being removed, too.
+        // The containers that use it may still be going away.
         for attempt in 0..ATTEMPTS + 2 {
             match self.daemon.api.remove_volume(volume, None::<RemoveVolumeOptions>).await {
                 Ok(()) => return,
@@ -72,7 +73,8 @@ impl Remover {
             match self.daemon.api.remove_container(container, Some(options)).await {
                 Ok(()) => return,
                 Err(error) if is_missing(&error) => return,
-                // It removes itself when its connection ends, and says so if asked again meanwhile.
+                // It already removes itself because its connection has ended. The daemon says so
+                // when asked again.
                 Err(error) if error.to_string().contains("already in progress") => {
                     self.wait_until_gone(container).await;
                     return;
@@ -107,7 +109,7 @@ impl Remover {
         });
     }
 
-    /// Waits until everything given here is gone.
+    /// Waits until everything handed over is gone.
     pub(super) async fn settle(&self) {
         loop {
             let done = self.under_way.done.notified();

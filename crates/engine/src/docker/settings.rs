@@ -12,7 +12,8 @@ use super::DockerEngine;
 use crate::engine::{BoxFuture, Engine};
 use crate::{EngineError, IntoEngine};
 
-/// Cells made of containers, on a daemon that speaks Docker's API. The defaults are those of Docker's own client.
+/// Cells made of containers, on a daemon that speaks Docker's API. The defaults are those of
+/// Docker's own client.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), belljar_engine::EngineError> {
@@ -30,7 +31,7 @@ pub struct Docker {
     pub(super) ready_within: Duration,
     pub(super) build_network: Option<String>,
     pub(super) egress_network: Option<String>,
-    /// Not shown: the address of an index often holds a password.
+    /// Hidden in debug output, because the address of an index often holds a password.
     pub(super) installer_env: Vec<(String, Secret)>,
     pub(super) known_hosts: BTreeMap<String, IpAddr>,
     pub(super) roots_pem: Option<String>,
@@ -70,42 +71,45 @@ impl Docker {
         self
     }
 
-    /// What paths here are called on the daemon's host, where this program runs in a container itself.
+    /// The names of paths on the daemon's host, for when this program itself runs in a container.
     #[must_use]
     pub fn host_path_map(mut self, map: HostPathMap) -> Self {
         self.host_path_map = map;
         self
     }
 
-    /// How often a container is used before another takes its place. 50 by default.
+    /// How many times a container is used before another replaces it. 50 by default.
     #[must_use]
     pub fn max_uses(mut self, uses: u32) -> Self {
         self.max_uses = uses;
         self
     }
 
-    /// How long a container may take to be ready. 30 seconds by default.
+    /// How long a container may take to become ready. 30 seconds by default.
     #[must_use]
     pub fn ready_within(mut self, time: Duration) -> Self {
         self.ready_within = time;
         self
     }
 
-    /// The network that installers of dependencies use while an image is built. By default the daemon's own.
+    /// The network that installers of dependencies use while an image is built. By default the
+    /// daemon's own.
     #[must_use]
     pub fn build_network(mut self, name: impl Into<String>) -> Self {
         self.build_network = Some(name.into());
         self
     }
 
-    /// The network on which proxies reach the hosts that configs allow. By default the daemon's `bridge`.
+    /// The network on which proxies reach the hosts that configs allow. By default the daemon's
+    /// `bridge`.
     #[must_use]
     pub fn egress_network(mut self, name: impl Into<String>) -> Self {
         self.egress_network = Some(name.into());
         self
     }
 
-    /// Variables for the installer of dependencies besides this process's own: indexes, proxies, certificates.
+    /// Variables for the installer of dependencies, in addition to this process's own: indexes,
+    /// proxies, certificates.
     #[must_use]
     pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), Secret::new(value)));
@@ -113,22 +117,23 @@ impl Docker {
         self
     }
 
-    /// Names the proxy knows without asking anybody, beside its resolver.
+    /// Host names the proxy knows without asking its resolver.
     #[must_use]
     pub fn known_hosts(mut self, hosts: impl IntoIterator<Item = (String, IpAddr)>) -> Self {
         self.known_hosts.extend(hosts);
         self
     }
 
-    /// Root certificates, as PEM, the proxy trusts when it terminates TLS (`terminate_tls`), instead of this
-    /// machine's.
+    /// Root certificates, as PEM, the proxy trusts when it terminates TLS (`terminate_tls`),
+    /// instead of this machine's.
     #[must_use]
     pub fn roots_pem(mut self, pem: impl Into<String>) -> Self {
         self.roots_pem = Some(pem.into());
         self
     }
 
-    /// Connects to the daemon. Within a tokio runtime, which must outlive the engine.
+    /// Connects to the daemon. Must be called within a tokio runtime, which must outlive the
+    /// engine.
     pub async fn open(self) -> Result<DockerEngine, EngineError> {
         DockerEngine::open(self).await
     }

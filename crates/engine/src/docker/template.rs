@@ -37,7 +37,7 @@ pub(super) struct DockerTemplate {
     pub(super) ready_within: Duration,
     pub(super) sidecar: Option<Sidecar>,
     pub(super) living: Living,
-    /// The container by which the template was tried; the first to ask gets it.
+    /// The container with which the template was tried. The first caller gets it.
     pub(super) first: Mutex<Option<DockerCell>>,
     pub(super) remover: Remover,
 }
@@ -72,7 +72,7 @@ impl Template for DockerTemplate {
 }
 
 impl Drop for DockerTemplate {
-    /// With its template every container goes, those in use too.
+    /// Removes every container of the template, also those in use.
     fn drop(&mut self) {
         self.close();
     }
@@ -137,7 +137,8 @@ impl DockerTemplate {
         Ok((cell, ready))
     }
 
-    /// Creates a container and attaches to it, so that nothing it says can be missed.
+    /// Creates a container and attaches to it before it starts, so that nothing it writes is
+    /// missed.
     async fn create(&self, plan: &ContainerPlan<'_>) -> Result<DockerCell, DockerError> {
         let created = self.daemon.api.create_container(None, plan.body()).await;
         let container =

@@ -1,15 +1,17 @@
-//! Whether one file is inside another directory, whatever names the two are given by.
+//! Whether a file is inside a directory, whatever names the two are given by.
 //!
-//! A directory can be mounted at a second place, and then has two names that share nothing:
+//! A directory can be mounted at a second place. Then it has two names that share nothing:
 //!
 //! ```text
 //!  mount --bind /srv/d /mnt/alias          /mnt/alias/sub   is /srv/d/sub
 //!  mount --bind /srv/d/deep /mnt/alias     /mnt/alias/sub   is /srv/d/deep/sub
 //! ```
 //!
-//! The first is seen by going up from the file and comparing each directory with the other one. The second is not: the way up leaves the file system
-//! at the mount. There the place *within the file system* tells, which the kernel has for every mount. A file system that is mounted somewhere
-//! inside the directory is seen by the first way alone, so both are gone.
+//! The first case is found by going up from the file and comparing each directory with the other
+//! one. The second is not found in this way, because the way up leaves the file system at the
+//! mount. It is found by the place *within the file system*, which the kernel knows for every
+//! mount. A file system that is mounted somewhere inside the directory is found only in the first
+//! way. So both are used.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,31 +23,31 @@ use std::path::{Path, PathBuf};
 use belljar_jail::FileIdentity;
 use rustix::fs::{Mode, OFlags};
 
-/// What a file is inside of.
+/// Where a file is: what it is inside of.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     /// Every directory above it, mounts included.
     above: Vec<FileIdentity>,
-    /// Where it is in its own file system, as far as `/proc` tells.
+    /// Where it is in its own file system, if `/proc` says so.
     place: Option<Place>,
 }
 
 /// A place in a file system.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
-    /// The file system, as mounts name it.
+    /// The file system, by its device number as in the list of mounts.
     device: String,
-    /// From its root.
+    /// The path from its root.
     path: PathBuf,
 }
 
 impl Surroundings {
-    /// Looks at an open file, whose path has no link in it.
+    /// Looks at an open file. Its path has no link in it.
     pub(super) fn of(file: &File, path: &Path) -> io::Result<Self> {
         Ok(Self { above: directories_above(file, path)?, place: Place::of(file, path) })
     }
 
-    /// Whether that is inside of the directory with this identity and these surroundings.
+    /// Whether the file is inside the directory with this identity and these surroundings.
     pub(super) fn are_inside(&self, outer: FileIdentity, around: &Self) -> bool {
         let by_place = self.place.as_ref().zip(around.place.as_ref()).is_some_and(|(inner, outer)| {
             inner.device == outer.device && inner.path != outer.path && inner.path.starts_with(&outer.path)
@@ -67,7 +69,7 @@ fn directories_above(file: &File, path: &Path) -> io::Result<Vec<FileIdentity>> 
     let mut above = Vec::new();
     for _ in 0..DEEPEST {
         let found = FileIdentity::of(&next)?;
-        // The root is above itself.
+        // The root directory is its own parent.
         if found == last {
             return Ok(above);
         }
@@ -85,7 +87,8 @@ impl Place {
         Self::in_mount(mount, path, &std::fs::read_to_string("/proc/self/mountinfo").ok()?)
     }
 
-    /// Lines of `mounts` are `number parent device root place options…`: `36 35 98:0 /deep /mnt/alias rw …`.
+    /// Lines of `mounts` are `number parent device root place options…`, such as `36 35 98:0 /deep
+    /// /mnt/alias rw …`.
     fn in_mount(mount: &str, path: &Path, mounts: &str) -> Option<Self> {
         mounts.lines().find_map(|line| {
             let mut fields = line.split(' ');
@@ -99,7 +102,7 @@ impl Place {
     }
 }
 
-/// A path as the kernel writes it: blanks and backslashes are three digits after a backslash.
+/// A path as the kernel writes it: blanks and backslashes are a backslash and three octal digits.
 fn unescaped(text: &str) -> PathBuf {
     let (mut plain, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(Place::in_mount("99", Path::new("/srv"), MOUNTS), None);
     }
 
-    /// Real mounts, in a mount namespace of a process made for it: this test again.
+    /// Uses real mounts, in a mount namespace of another process that runs this same test.
     #[test]
     fn a_second_mount_of_a_directory_is_seen_through() {
         const INSIDE: &str = "BELLJAR_TEST_OWN_MOUNTS";

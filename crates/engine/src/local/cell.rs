@@ -15,9 +15,10 @@ use crate::{
     TemplateReport, Until,
 };
 
-/// How long an interpreter may take until its harness is ready: tools and packages are loaded meanwhile.
+/// How long an interpreter may take until its harness is ready. It loads tools and packages in that
+/// time.
 const READY_WITHIN: Duration = Duration::from_secs(120);
-/// The longest line that a harness says before it is ready.
+/// The longest line a harness may write before it is ready.
 const LONGEST_GREETING: usize = 256 * 1024;
 
 /// One subprocess. It is killed, with its process group, when it is dropped.
@@ -28,7 +29,7 @@ pub(super) struct LocalCell {
     leaving: Leaving,
 }
 
-/// The first line of a harness that serves one cell.
+/// The first line of a harness that is ready.
 #[derive(Deserialize)]
 struct Ready {
     r#type: String,
@@ -47,7 +48,8 @@ impl LocalCell {
         &self.process
     }
 
-    /// What the harness says when it is ready, or why it did not get there.
+    /// Waits for the harness. Returns what it reports when it is ready, or why it did not become
+    /// ready.
     pub(super) async fn wait_until_ready(&mut self) -> Result<TemplateReport, String> {
         let mut printed = Vec::new();
         let ready = tokio::time::timeout(READY_WITHIN, self.greeting(&mut printed)).await;
@@ -108,7 +110,7 @@ impl CellIo for LocalCell {
     }
 }
 
-/// Nothing is counted: a process that a script starts is not told from any other of this user.
+/// Nothing is measured, because a script's processes cannot be told from others of this user.
 impl CellView for LocalCell {
     fn usage(&self) -> CellUsage {
         CellUsage::default()

@@ -14,7 +14,7 @@ use crate::{
     Blueprint, BoxFuture, Capabilities, Engine, EngineError, Progress, Protection, State, Template, check,
 };
 
-/// What every report and result of this engine says.
+/// The warning in every report and result of this engine.
 const WARNING: &str = "no isolation: the local engine runs scripts as plain subprocesses, which can do whatever this program can do";
 
 /// Runs scripts in plain subprocesses.
@@ -45,7 +45,7 @@ impl LocalEngine {
         check::config(config)?;
         check::required(NAME, config, &self.capabilities)?;
         check::tool_names(blueprint)?;
-        match beyond(config) {
+        match unenforced(config) {
             None => Ok(()),
             Some(what) => Err(EngineError::Unenforceable {
                 engine: NAME,
@@ -74,7 +74,7 @@ impl LocalEngine {
             first: Mutex::default(),
             leaving: self.leaving.clone(),
         };
-        // One cell tells what all of them have; whoever asks first gets it.
+        // The first cell reports what all of them have. The first caller gets it.
         let (first, mut report) = template.make().await?;
         report.python_path = template.python.clone();
         report.warnings.insert(0, WARNING.to_owned());
@@ -84,8 +84,9 @@ impl LocalEngine {
     }
 }
 
-/// What a config counts on that is not enforced. What is left at its default is what nobody asked for.
-fn beyond(config: &SandboxConfig) -> Option<&'static str> {
+/// What a config relies on that this engine does not enforce. A value at its default was not asked
+/// for.
+fn unenforced(config: &SandboxConfig) -> Option<&'static str> {
     let usual = SandboxConfig::default();
     let (asked, default) = (&config.resource_limits, &usual.resource_limits);
     [
@@ -135,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes a config count on something.
+    /// Makes a config rely on something.
     type Ask = fn(&mut SandboxConfig);
 
     #[test]

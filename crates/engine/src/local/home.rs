@@ -1,4 +1,4 @@
-//! The files of a sandbox and of its cells, in the directory for temporary files.
+//! The files of a sandbox and of its cells, in the system's temporary directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -18,14 +18,14 @@ use crate::guest::{self, PYTHON, Spawn};
 const PREFIX: &str = "belljar-local-";
 const LOCK: &str = "lock";
 
-/// What all cells of a sandbox share: the harness and the tools. Removed with the last of them.
+/// What all cells of a sandbox share: the harness and the tools. Removed with the last cell.
 pub(super) struct Home {
     path: PathBuf,
     settings: Value,
     env: BTreeMap<String, String>,
-    /// Stays open while it is used.
+    /// Held open while it is in use.
     _layer: Option<Layer>,
-    /// Free when this process is gone, however it went.
+    /// The kernel releases it when this process is gone, however it ended.
     _lock: File,
 }
 
@@ -50,7 +50,7 @@ impl Home {
         for tool in &blueprint.tools {
             fs::write(tools.join(&tool.file_name), &tool.source)?;
         }
-        // A place that is not there stands for no packages.
+        // A path that does not exist stands for no packages.
         let packages = layer.as_ref().map_or_else(|| home.path.join("packages"), |layer| layer.path.clone());
         home.settings = guest::template_settings(blueprint);
         home.settings["layout"]["tools"] = json!(tools);
@@ -67,7 +67,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Makes a cell's directory, and the command that starts its interpreter there.
+    /// Makes a cell's directory and the command that starts its interpreter there.
     pub(super) fn place(&self, id: CellId, python: &str) -> io::Result<(Place, Command)> {
         let place = Place { path: self.path.join(id.to_string()) };
         let inside = |name: &str| place.path.join(name);
@@ -86,7 +86,7 @@ impl Home {
         for (name, directory, usual) in
             [("HOME", "workspace", layout::WORKSPACE), ("TMPDIR", "tmp", layout::SCRATCH[1])]
         {
-            // One that the config sets is the config's.
+            // A value set by the config is kept.
             if env.get(name).is_none_or(|value| value == usual) {
                 env.insert(name.to_owned(), inside(directory).display().to_string());
             }
@@ -102,7 +102,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // The lock goes last: whoever dies meanwhile leaves something that is swept.
+        // The lock goes last. If this process dies before that, the next sweep removes the rest.
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name() != LOCK) {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -135,12 +135,12 @@ fn private() -> DirBuilder {
 fn hold(path: &Path) -> io::Result<File> {
     let lock = File::create(path.join("lock.new"))?;
     lock.lock()?;
-    // Nobody sees it before it is locked.
+    // Renamed only once it is locked, so nobody sees it unlocked.
     fs::rename(path.join("lock.new"), path.join(LOCK))?;
     Ok(lock)
 }
 
-/// Removes what hosts that were killed have left.
+/// Removes what killed hosts have left.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
@@ -152,7 +152,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// A directory that nobody has had before and nobody else may enter.
+/// Makes a new directory that no other user may enter.
 fn new_directory(parent: &Path) -> io::Result<PathBuf> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     loop {

@@ -1,4 +1,4 @@
-//! A cell's process, watched by a thread of its own from its first moment to its last.
+//! A cell's process, watched by a thread of its own from start to end.
 
 use std::io;
 use std::process::Child;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::home::{Home, Place};
 use crate::End;
 
-/// A handle on a process and on the group that it leads.
+/// A handle on a process and on the process group that it leads.
 #[derive(Clone)]
 pub(super) struct Process {
     state: Arc<Mutex<State>>,
@@ -21,7 +21,7 @@ pub(super) struct Process {
 }
 
 struct State {
-    /// Its number, as long as the number is its own.
+    /// Its number. `None` once the number may belong to another process.
     pid: Option<Pid>,
     killed: bool,
 }
@@ -35,17 +35,17 @@ enum Progress {
 }
 
 impl Process {
-    /// Takes over a process that leads a group, and what must stay until it has ended.
+    /// Takes over a process that leads a group, and the files that must stay until it has ended.
     pub(super) fn watch(mut child: Child, files: (Place, Arc<Home>)) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
         let state = Arc::new(Mutex::new(State { pid: Some(pid), killed: false }));
         let (tell, progress) = watch::channel(Progress::Running);
         let process = Self { state: Arc::clone(&state), progress };
         let wait = move || {
-            // Not taken away yet, so that its number and its group's are nobody else's.
+            // Not reaped yet, so nobody else can get its number or its group's.
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let mut state = lock(&state);
-            // Whatever it has started goes with it.
+            // Ends whatever it has started.
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = child.wait();
             state.pid = None;
@@ -73,7 +73,7 @@ impl Process {
         }
     }
 
-    /// Kills it, and all of its group.
+    /// Kills it and its whole group.
     pub(super) fn kill(&self) {
         let mut state = lock(&self.state);
         state.killed = true;
@@ -89,16 +89,16 @@ impl Process {
         }
     }
 
-    /// Waits until it has ended, and tells how.
+    /// Waits until it has ended. Returns how it ended.
     pub(super) async fn end(&mut self) -> End {
         match self.progress.wait_for(|progress| *progress != Progress::Running).await.as_deref() {
             Ok(Progress::Ended(end) | Progress::Tidied(end)) => *end,
-            // The thread is gone, which only a panic in it can have done.
+            // The thread is gone. Only a panic in it can have caused that.
             _ => End::Killed,
         }
     }
 
-    /// Whether its number is its own still.
+    /// Whether its number is still its own.
     pub(super) fn is_running(&self) -> bool {
         *self.progress.borrow() == Progress::Running
     }
@@ -112,12 +112,12 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Processes that nobody holds any more and that may not be gone yet.
+/// Processes that nobody holds any more, and that may still be running.
 #[derive(Clone, Default)]
 pub(super) struct Leaving(Arc<Mutex<Vec<Process>>>);
 
 impl Leaving {
-    /// Ends one.
+    /// Kills one and keeps it until it is gone.
     pub(super) fn add(&self, process: Process) {
         process.kill();
         let mut those = self.0.lock().unwrap_or_else(PoisonError::into_inner);

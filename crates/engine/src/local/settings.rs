@@ -7,7 +7,8 @@ use super::{LocalEngine, NAME};
 use crate::provision::{ProvisionError, ProvisionSettings};
 use crate::{BoxFuture, Engine, EngineError, IntoEngine};
 
-/// Python as a plain subprocess, **with no isolation**: a script can do whatever this program can do.
+/// Python as a plain subprocess, **with no isolation**: a script can do whatever this program can
+/// do.
 #[derive(Debug, Clone, Default)]
 pub struct Local {
     provision: ProvisionSettings,
@@ -19,8 +20,8 @@ impl Local {
         Self::default()
     }
 
-    /// Where to keep dependency layers and what is known about interpreters. By default `$BELLJAR_CACHE`,
-    /// `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
+    /// Where to keep dependency layers and what is known about interpreters. By default
+    /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
     #[must_use]
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.provision.cache = Some(path.into());
@@ -34,14 +35,15 @@ impl Local {
         self
     }
 
-    /// Variables for the installer of dependencies besides this process's own: indexes, proxies, certificates.
+    /// Variables for the installer of dependencies, in addition to this process's own: indexes,
+    /// proxies, certificates.
     #[must_use]
     pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.provision.add_installer_env(variables);
         self
     }
 
-    /// An engine with these settings.
+    /// Makes an engine with these settings.
     pub fn open(self) -> Result<LocalEngine, EngineError> {
         Ok(LocalEngine::new(self.provision.settle().map_err(failed)?))
     }

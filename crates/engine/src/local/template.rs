@@ -23,14 +23,14 @@ pub(super) struct LocalTemplate {
     pub(super) python: String,
     pub(super) home: Arc<Home>,
     pub(super) report: TemplateReport,
-    /// Every process it ever started that may be alive.
+    /// Every process it started that may still be alive.
     pub(super) living: Mutex<Living>,
-    /// The cell by which the template was tried.
+    /// The cell with which the template was tried.
     pub(super) first: Mutex<Option<LocalCell>>,
     pub(super) leaving: Leaving,
 }
 
-/// The processes of a template, unless it is closed.
+/// The processes of a template. It gets no more once it is closed.
 #[derive(Default)]
 pub(super) struct Living {
     is_closed: bool,
@@ -53,7 +53,7 @@ impl LocalTemplate {
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-        // Before there is a process that somebody would have to end.
+        // Made before the process, so that a failure here leaves no process to end.
         let streams = Streams::new(ours.into(), stdout, stderr)?;
         let child = command
             .stdin(Stdio::from(OwnedFd::from(theirs)))

@@ -1,4 +1,5 @@
-//! What a blueprint asks for that this machine may be unable to give. Refused before anything is started, never ignored.
+//! What a blueprint asks for that this machine may be unable to enforce. It is refused before
+//! anything starts, and never ignored.
 
 use belljar_core::config::SandboxConfig;
 use belljar_jail::cgroup::{Cgroups, Controller};
@@ -16,7 +17,7 @@ pub(super) fn check(
 ) -> Result<(), EngineError> {
     let config = &blueprint.config;
     check::config(config)?;
-    // The floor, which no config can lower.
+    // The minimum protection, which no config can lower.
     let mut obstacles = here.obstacles.iter().filter_map(|name| here.protection(name));
     if let Some(obstacle) = obstacles.next() {
         let (reason, remedy) = why(&obstacle.state);
@@ -27,7 +28,7 @@ pub(super) fn check(
     check::tool_names(blueprint)
 }
 
-/// Limits that nothing stands in for where the kernel does not count.
+/// Refuses limits that this kernel cannot count and that nothing else can enforce.
 fn limits(config: &SandboxConfig, here: &Capabilities, cgroups: &Cgroups) -> Result<(), EngineError> {
     let limits = &config.resource_limits;
     if let Some(seconds) = limits.cpu_time_sec
@@ -50,7 +51,7 @@ fn limits(config: &SandboxConfig, here: &Capabilities, cgroups: &Cgroups) -> Res
     Ok(())
 }
 
-/// Whether the machine swaps at all: where it does not, every limit on swap is kept.
+/// Whether the machine swaps at all. Without swap, every limit on swap is kept.
 fn has_swap() -> bool {
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
     use crate::Protection as Found;
 
-    /// A machine with everything but what is named.
+    /// A machine that has everything except what is listed.
     fn machine(without: &[&'static str]) -> Capabilities {
         let names = Protection::ALL.iter().flat_map(Protection::layers).map(|layer| layer.name());
         let protections = names.chain(["private_root"]).map(|name| Found {

@@ -1,4 +1,6 @@
-//! How a cell reaches the hosts its config allows: through a listener on its own loopback, behind which the proxy stands on the host.
+//! How a cell reaches the hosts its config allows.
+//!
+//! The cell connects to a listener on its own loopback. The proxy serves that listener on the host.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -10,7 +12,7 @@ use belljar_proxy::{CellEgress, Egress, EgressError, EgressOptions};
 use super::settings::Settled;
 use crate::engine::Blueprint;
 
-/// A policy made ready; `None` for one that lets nobody out.
+/// Makes a policy ready. `None` if the policy allows no host.
 pub(super) fn prepare(blueprint: &Blueprint, settings: &Settled) -> Result<Option<Egress>, EgressError> {
     let config = &blueprint.config;
     let policy = &config.network_policy;
@@ -21,10 +23,11 @@ pub(super) fn prepare(blueprint: &Blueprint, settings: &Settled) -> Result<Optio
         Some(resolver) => EgressOptions::new(Arc::clone(resolver)),
         None => EgressOptions::from_system()?,
     };
-    // As much as the cell itself: who may use half a processor shall not have another do its work.
+    // The proxy may use as much processor as the cell. Otherwise a cell that may use half a core
+    // could make the proxy work for it.
     proxy.limits.processor_cores = config.resource_limits.cpu_quota;
     proxy.roots = settings.roots.clone().map(Into::into);
-    // Only those it is to set: the proxy need not know the others.
+    // Only the secrets that the policy injects. The proxy does not need the others.
     proxy.secrets = blueprint
         .injected
         .iter()
@@ -34,7 +37,7 @@ pub(super) fn prepare(blueprint: &Blueprint, settings: &Settled) -> Result<Optio
     Egress::new(policy.clone(), proxy).map(Some)
 }
 
-/// One cell's way out. Closes when dropped.
+/// One cell's access to the network. Closes when dropped.
 pub(super) struct CellProxy {
     /// `None` once it is closed.
     proxy: Option<CellEgress>,
@@ -42,7 +45,7 @@ pub(super) struct CellProxy {
 }
 
 impl CellProxy {
-    /// Serves on the listener that was made in the cell's network.
+    /// Serves the listener that was made in the cell's network namespace.
     pub(super) fn open(egress: &Egress, listener: OwnedFd) -> Result<Self, EgressError> {
         let denials = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&denials);
@@ -55,12 +58,12 @@ impl CellProxy {
     pub(super) fn take_decisions(&self) -> Vec<Decision> {
         let Some(proxy) = &self.proxy else { return Vec::new() };
         let decisions = proxy.take_decisions();
-        // The next step of a session has as much as this one had.
+        // The next step of a session gets the full byte allowance again.
         proxy.begin_run();
         decisions
     }
 
-    /// Closes it, and tells what was asked for: after that nothing is.
+    /// Closes it and returns what the cell asked for. Nothing can be asked for after that.
     pub(super) async fn close(&mut self) -> Vec<Decision> {
         match self.proxy.take() {
             Some(proxy) => proxy.close().await,

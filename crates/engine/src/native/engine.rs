@@ -46,7 +46,8 @@ pub struct NativeEngine {
 }
 
 impl NativeEngine {
-    /// Looks at the machine. Succeeds also where no cell can be made, so that `doctor` can say why. Blocks.
+    /// Looks at the machine. Also succeeds where no cell can be made, so that `doctor` can say why.
+    /// Blocks.
     pub(super) fn probe(settings: Settled) -> Result<Self, EngineError> {
         let cgroups = Cgroups::detect(&Surroundings::of_this_process());
         let survey = survey(&cgroups).map_err(NativeError::Launch)?;
@@ -78,10 +79,11 @@ impl NativeEngine {
             channel: layout::CHANNEL,
             scratch_bytes: scratch_mb * MIB,
             temporary_bytes: scratch_mb * MIB,
-            // Room for many small files without letting them take much unaccounted memory.
+            // Room for many small files, without letting them take much unaccounted memory.
             inodes: (scratch_mb * 256).clamp(4096, 1 << 20),
             open_files: self.open_files(limits),
-            // Without cgroups these per-process limits are all there is. One more process: PID 1 of the cell.
+            // Without cgroups, these per-process limits are all there is. PID 1 of the cell is one
+            // more process.
             processes: (!self.resources.cgroups.has(Controller::Pids))
                 .then_some(u64::from(limits.pids_limit) + 1),
             memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
@@ -93,12 +95,14 @@ impl NativeEngine {
 
     /// How many descriptors a guest may have open.
     ///
-    /// Descriptors on their way through sockets are counted by user, and compared with the limit of whoever sends one. A guest under
-    /// the host's own id could use up what the host needs to make the next cell, so its limit is lower.
+    /// The kernel counts descriptors in transit through sockets per user, and compares the count
+    /// with the limit of the sender. A guest under the host's own id could use up what the host
+    /// needs to make the next cell. So such a guest gets a lower limit.
     fn open_files(&self, limits: &ResourceLimits) -> u64 {
-        /// What a guest leaves to the host: more than the 253 by which one message can overshoot its limit.
+        /// Descriptors left to the host. More than 253, because one message can exceed the limit by
+        /// that many.
         const SPARE: u64 = 512;
-        /// With less than that Python does not get far.
+        /// Python does not get far with fewer.
         const LEAST: u64 = 64;
         let asked = u64::from(limits.open_files);
         if self.resources.ids.is_some() {
@@ -146,8 +150,8 @@ impl NativeEngine {
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
         let launched =
             launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()]).map_err(NativeError::Launch)?;
-        let (zygote, ready) = Zygote::meet(&config.name, launched).await?;
-        // Everything is mounted: what was looked at need not be held open any more.
+        let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
+        // Everything is mounted. The files that were checked need not stay open any longer.
         drop((guest.grants, layer));
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {
@@ -174,7 +178,8 @@ impl NativeEngine {
         }))
     }
 
-    /// The interpreter and the packages. Cells of another user must be able to read the interpreter.
+    /// Finds the interpreter and the packages. Cells that run as another user must be able to read
+    /// the interpreter.
     async fn provision(
         &self,
         blueprint: &Blueprint,
@@ -209,7 +214,8 @@ impl Engine for NativeEngine {
     fn settle(&self) -> BoxFuture<'_, ()> {
         let resources = Arc::clone(&self.resources);
         Box::pin(async move {
-            // Nothing is lost when this is cut short: cells are killed when they are dropped, this only tidies up.
+            // Nothing is lost if this is cut short. Cells are killed when they are dropped; this
+            // only waits until they are tidied up.
             let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
         })
     }
@@ -232,12 +238,12 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
         socket_bytes: limits.socket_memory_bytes(),
         cpu_quota: limits.cpu_quota,
-        // One more: PID 1 of the cell.
+        // PID 1 of the cell is one more process.
         pids: u64::from(limits.pids_limit) + 1,
     }
 }
 
-/// A warm cell is five descriptors here; a thousand of them pass the usual soft limit.
+/// A warm cell takes five descriptors on the host. A thousand cells exceed the usual soft limit.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

@@ -1,4 +1,4 @@
-//! What only the native engine can fail at.
+//! Failures that only the native engine has.
 
 use belljar_jail::LaunchError;
 use belljar_jail::cgroup::CgroupError;
@@ -12,13 +12,13 @@ use crate::{EngineError, Fault};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeError {
-    /// There is no interpreter, or no packages.
+    /// No usable interpreter was found, or the packages could not be installed.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
     /// The jail did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A step of the jail's set-up was refused by the kernel.
+    /// The kernel refused a step of the jail's set-up.
     #[error("the jail could not be built: {step}: {error}. {remedy}")]
     Jail {
         /// The step.
@@ -31,7 +31,7 @@ pub enum NativeError {
     /// A control group could not be made.
     #[error(transparent)]
     Cgroup(#[from] CgroupError),
-    /// The proxy could not be made ready, or its listener opened.
+    /// The proxy could not be prepared, or its listener could not be opened.
     #[error("the egress proxy cannot serve")]
     Egress(#[from] EgressError),
 }

@@ -1,13 +1,17 @@
-//! User ids for cells: each live cell of this process has one to itself, and so has each host process its zygotes' own.
+//! User ids for cells. Each live cell of this process has an id of its own. The zygotes of a host
+//! process have one too.
 //!
-//! The kernel counts much by user (pipes, watches, pending signals), so two cells under one id would go short for each other. Within a
-//! process nobody gets an id twice: all engines draw on one pool. Between processes chance decides, because nobody can be
-//! asked who is in another pid or mount namespace, where a lock file would be another file:
+//! The kernel counts many things per user: pipes, watches, pending signals. Two cells with the same
+//! id would take them from each other. Within a process no id is given out twice, because all
+//! engines share one pool. Between processes the blocks are chosen at random. A process in another
+//! pid or mount namespace cannot be asked, and a lock file would be a different file there.
 //!
 //! ```text
-//!  0x7000_0000                                                                    0x7ffe_0000
-//!  ├──────────┬─────────────────────┬───────────────────────────────┬──────────────────┤
-//!             │ zygotes, cells ───► │ grows by what is used          a block begins anywhere in the range
+//!  0x7000_0000                                                                  0x7ffe_0000
+//!  ├──────────┬─────────────────────┬────────────────────────────────────────────────┤
+//!             │ zygotes, cells ───► │
+//!             │ grows with use      │
+//!             a block begins anywhere in the range
 //! ```
 
 use std::collections::VecDeque;
@@ -17,43 +21,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use belljar_jail::Identity;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// The ids of this process: a block of the host's, and which of it are in use.
+/// The ids of this process: a block of host ids, and which of them are in use.
 #[derive(Clone)]
 pub(super) struct IdPool {
-    /// The id on the host that is 0 in the block.
+    /// The host id that is 0 in the block.
     first: u32,
     ids: Arc<Mutex<Ids>>,
 }
 
 struct Ids {
-    /// Those that have been used and are free, oldest first.
+    /// Ids that were used and are free again, oldest first.
     free: VecDeque<u32>,
-    /// The first that never was in use.
+    /// The first id that was never used.
     next: u32,
-    /// The first that is not in the block.
+    /// The first id after the block.
     end: u32,
 }
 
-/// An id in use; goes back when dropped.
+/// An id in use. It goes back to the pool when dropped.
 pub(super) struct LeasedId {
     id: u32,
     pool: IdPool,
 }
 
-/// Ids that a host process has to itself.
+/// How many ids a host process has to itself.
 const BLOCK: u32 = 0x1_0000;
 
-/// The end of a block, where the kernel's own nobody is.
+/// Ids at the end of a block that are not used, because the kernel's own nobody is there.
 const NOBODYS: u32 = 16;
 
-/// So many must be free before one is used again: late, but without taking ids that another host may have.
+/// How many ids must be free before one is used again. An id is reused late, but the pool does not
+/// take ids that another host process may have.
 const REST: usize = 512;
 
-/// Of the process with this number: a copy of it, made by `fork`, needs a pool of its own.
+/// The pool and the number of the process it belongs to. A copy made by `fork` needs its own pool.
 static POOL: Mutex<Option<(u32, IdPool)>> = Mutex::new(None);
 
 impl IdPool {
-    /// The one of this process, whichever engine asks.
+    /// The pool of this process. All engines share it.
     pub(super) fn of_this_process() -> io::Result<Self> {
         let mut made = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
@@ -78,17 +83,17 @@ impl IdPool {
     }
 
     fn at(first: u32, count: u32) -> Self {
-        // 0 is the zygotes'; the last few are left to what the kernel calls nobody.
+        // 0 belongs to the zygotes. The last few are left to what the kernel calls nobody.
         let ids = Ids { free: VecDeque::new(), next: 1, end: count.saturating_sub(NOBODYS) };
         Self { first, ids: Arc::new(Mutex::new(ids)) }
     }
 
-    /// Who the zygotes of this process are.
+    /// The identity of this process's zygotes.
     pub(super) fn identity(&self) -> Identity {
         Identity::Range { first: self.first, count: BLOCK }
     }
 
-    /// An id nobody else here has; `None` when all are taken.
+    /// An id that no other cell of this process has. `None` when all are in use.
     pub(super) fn lease(&self) -> Option<LeasedId> {
         let mut ids = self.ids();
         let is_rested = ids.free.len() > REST || ids.next == ids.end;
@@ -146,7 +151,8 @@ mod tests {
         assert_ne!(first.get(), second.get());
     }
 
-    /// Neighbouring process numbers, or the same one in two namespaces, used to have neighbouring or the same ids.
+    /// Processes with neighbouring numbers, or with the same number in two namespaces, once got
+    /// neighbouring or equal ids.
     #[test]
     fn where_a_block_begins_has_nothing_to_do_with_who_asks() {
         let firsts: BTreeSet<u32> = (0..64).map(|_| IdPool::anywhere().unwrap().first).collect();
@@ -154,7 +160,7 @@ mod tests {
         for &first in &firsts {
             assert!(Identity::NOBODYS.contains(&first) && Identity::NOBODYS.contains(&(first + BLOCK - 1)));
         }
-        // All over the range: in 64 draws each half is missed once in 2^64.
+        // Blocks begin in both halves of the range. In 64 draws, one half is missed once in 2^63.
         let middle = Identity::NOBODYS.start + (Identity::NOBODYS.end - Identity::NOBODYS.start) / 2;
         assert!(firsts.iter().any(|first| *first < middle) && firsts.iter().any(|first| *first >= middle));
     }

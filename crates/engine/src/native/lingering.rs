@@ -1,22 +1,24 @@
 //! Dead cells whose memory is not free yet.
 //!
-//! When the last process of a cell is gone, so is what it had, with one exception. A descriptor can be on its way in the
-//! queue of a Unix socket, that socket in the queue of another, and so on in a circle that no process holds any more. The
-//! kernel finds such circles and takes them apart one link at a time, a few milliseconds each. With a thousand links a
-//! file in memory outlives its cell by seconds.
+//! When the last process of a cell is gone, so is everything it had, with one exception. A
+//! descriptor can be in the queue of a Unix socket, that socket in the queue of another, and so on
+//! in a circle that no process holds any more. The kernel finds such circles and takes them apart
+//! one link at a time, a few milliseconds each. With a thousand links, a file in memory outlives
+//! its cell by seconds.
 //!
-//! So that cells made one after another cannot hold more memory than their limits say, a template makes no further cell
-//! while several of its dead ones still have some. Others do not wait for it.
+//! Cells made one after another must not hold more memory than their limits allow. So a template
+//! makes no further cell while several of its dead cells still hold memory. Other templates do not
+//! wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// How many of a template's cells may linger at once.
+/// How many cells of one template may linger at the same time.
 const MOST: usize = 4;
 
-/// Those of one template.
+/// The lingering cells of one template.
 #[derive(Clone, Default)]
 pub(super) struct Lingering(Arc<State>);
 
@@ -26,7 +28,7 @@ struct State {
     one_less: Notify,
 }
 
-/// One of them, until it is dropped.
+/// One lingering cell. It stops counting when this is dropped.
 pub(super) struct Lingers(Lingering);
 
 impl Lingering {

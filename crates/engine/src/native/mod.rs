@@ -1,12 +1,14 @@
-//! The embedded default: a zygote per template, cells forked ahead of need, each used once. No daemon.
+//! The default engine: a zygote per template, cells forked ahead of need, each used once. No
+//! daemon.
 //!
 //! ```text
-//!  Native ──open──► NativeEngine ──prepare──► NativeTemplate ── zygote (control socket) ──spawn──► NativeCell
-//!    survey of the machine     guest root, cell plan, interpreter                  channel, stdout, stderr, status, pidfd, cgroup
+//!  Native ──open──► NativeEngine ──prepare──► NativeTemplate ──spawn──► NativeCell
+//!          survey of the machine     guest root, cell plan,     channel, stdout, stderr,
+//!                                    interpreter, zygote        status, pidfd, cgroup
 //! ```
 //!
-//! The jail crate does the confining; this module decides what a cell sees, talks to the zygote, and owns what each cell is
-//! made of on the host's side.
+//! The jail crate confines. This module decides what a cell sees, talks to the zygote over its
+//! control socket, and owns the host's side of each cell.
 
 mod cell;
 mod check;
@@ -27,5 +29,5 @@ pub use engine::NativeEngine;
 pub use error::NativeError;
 pub use settings::Native;
 
-/// What this engine is called in configs, errors and reports.
+/// The name of this engine in configs, errors and reports.
 const NAME: &str = "native";

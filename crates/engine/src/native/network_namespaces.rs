@@ -1,11 +1,12 @@
-//! Numbers of network namespaces in a zygote, each with at most one cell in it.
+//! Numbers for the network namespaces of a zygote. At most one cell is in each.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The numbers not in use. The lowest is given out first, so that few namespaces do for a zygote that is rarely busy.
+/// The numbers that are not in use. The lowest is given out first, so a zygote that is rarely busy
+/// needs few namespaces.
 #[derive(Clone, Default)]
 pub(super) struct NetworkNamespaces(Arc<Mutex<Numbers>>);
 
@@ -15,14 +16,14 @@ struct Numbers {
     given_out: u32,
 }
 
-/// Sorted by number; those of equal number do not occur.
+/// Sorted by number. No number occurs twice.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Free {
     number: u32,
     untouched: bool,
 }
 
-/// A number in use. To be dropped once every process of its cell is gone, and not before.
+/// A number in use. Drop it only when every process of its cell is gone.
 pub(super) struct LeasedNamespace {
     number: u32,
     must_be_fresh: bool,
@@ -58,12 +59,14 @@ impl LeasedNamespace {
         self.number
     }
 
-    /// Whether somebody may have used the namespace that the zygote has under this number.
+    /// Whether the zygote must make a new namespace, because the one under this number may have
+    /// been used.
     pub(super) fn must_be_fresh(&self) -> bool {
         self.must_be_fresh
     }
 
-    /// Says that nobody in the cell has made a socket. Unless it is said, the next cell gets another namespace.
+    /// States that no socket was made in the cell. Without this, the next cell gets a new
+    /// namespace.
     pub(super) fn vouch(&mut self) {
         self.untouched = true;
     }
@@ -76,8 +79,8 @@ impl Drop for LeasedNamespace {
     }
 }
 
-/// Whether a dead cell's status socket proves that nobody in it made a socket: everything was read that its PID 1 ever
-/// wrote, to the end, and PID 1 said nothing of the kind.
+/// Whether a dead cell's status socket proves that no socket was made in the cell. That is so if
+/// everything its PID 1 ever wrote was read, to the end, and PID 1 reported no socket.
 pub(super) fn proves_untouched(status: &OwnedFd) -> bool {
     let mut record = [0; 64];
     loop {
@@ -85,7 +88,7 @@ pub(super) fn proves_untouched(status: &OwnedFd) -> bool {
             Ok(0) => return true,
             Ok(_) if record[0] == super::zygote::SOCKETS_WERE_MADE => return false,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Not the end: somebody still holds the other side.
+            // This is not the end: somebody still holds the other side.
             Err(_) => return false,
         }
     }
@@ -114,7 +117,7 @@ mod tests {
         lease.vouch();
         drop(lease);
         assert!(!numbers.lease().must_be_fresh());
-        // That one was dropped without a word.
+        // The second lease was dropped without vouching.
         assert!(numbers.lease().must_be_fresh());
     }
 

@@ -1,11 +1,13 @@
-//! The one place where cells end.
+//! The one place where cells and helpers end.
 //!
-//! A cell that is no longer wanted is handed over: killing it, waiting until the kernel has taken it apart, removing its control group and giving
-//! its user id back are done here, on a thread of their own, so that no caller ever waits for them and it happens also when the async runtime is
-//! already gone.
+//! A cell that is no longer wanted is handed over to this thread. The thread kills it, waits until
+//! the kernel has taken it apart, removes its control group and gives its user id back. No caller
+//! ever waits for that. It also happens when the async runtime is already gone. A helper whose
+//! zygote was ended is handed over too, so that it does not stay a zombie.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -20,19 +22,26 @@ use super::lingering::{Lingering, Lingers};
 pub(super) struct Remains {
     pub(super) process: OwnedFd,
     pub(super) cgroup: CellCgroup,
-    /// Dropped as soon as every process is gone: handles on what goes with the last of them.
+    /// Handles on what goes away with the last process. Dropped as soon as every process is gone.
     pub(super) handles: Box<dyn Send>,
-    /// Where it is counted while its memory is not free.
+    /// Where the cell is counted while its memory is not free.
     pub(super) lingering: Lingering,
-    /// Dropped when everything else is gone: descriptors, the user id, the network place. Never if the cell cannot be got rid of: better to
-    /// lose them than to give them to two cells.
+    /// Descriptors, the user id and the network namespace. Dropped when everything else is gone. If
+    /// the cell does not go away, they are never dropped: losing them is better than giving them to
+    /// two cells.
     pub(super) belongings: Box<dyn Send>,
+}
+
+#[expect(clippy::large_enum_variant, reason = "almost all who arrive are cells")]
+enum Arrival {
+    Cell(Remains),
+    Helper(Child),
 }
 
 /// A handle on the reaper's thread.
 #[derive(Clone)]
 pub(super) struct Reaper {
-    queue: Sender<Remains>,
+    queue: Sender<Arrival>,
     outstanding: Arc<Outstanding>,
 }
 
@@ -45,10 +54,18 @@ struct Outstanding {
 /// How long a killed cell may take to vanish before its control group is left to the next sweep.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long its memory may take after that. The kernel needs about ten milliseconds for each of a thousand descriptors.
+/// How long the memory of a dead cell may take to be freed. The kernel needs about ten milliseconds
+/// for each of a thousand descriptors.
 const PATIENCE_WITH_MEMORY: Duration = Duration::from_secs(60);
 
-/// How often it is looked at meanwhile.
+/// How long a helper may take to end by itself once its zygote is dead. It ends at once, unless
+/// somebody has stopped it.
+const HELPER_ENDS_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often a helper is checked while it ends.
+const HELPER_LOOK: Duration = Duration::from_millis(1);
+
+/// How often lingering memory is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Reaper {
@@ -60,6 +77,7 @@ impl Reaper {
             arrivals,
             pending: Vec::new(),
             lingering: Vec::new(),
+            helpers: Vec::new(),
             outstanding: Arc::clone(&outstanding),
         };
         thread::Builder::new().name("belljar-reaper".into()).spawn(move || work.run())?;
@@ -68,10 +86,22 @@ impl Reaper {
 
     /// Kills what is left of a cell and tidies up after it.
     pub(super) fn reap(&self, remains: Remains) {
+        self.hand_over(Arrival::Cell(remains));
+    }
+
+    /// Waits for a helper whose zygote was ended, so that it does not stay a zombie.
+    pub(super) fn collect(&self, helper: Child) {
+        self.hand_over(Arrival::Helper(helper));
+    }
+
+    fn hand_over(&self, arrival: Arrival) {
         *self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
-        if let Err(refused) = self.queue.send(remains) {
-            // The thread is gone, which only a panic in it can have done.
-            kill(&refused.0.process);
+        if let Err(refused) = self.queue.send(arrival) {
+            // The thread is gone. Only a panic in it can have caused that.
+            match refused.0 {
+                Arrival::Cell(remains) => kill(&remains.process),
+                Arrival::Helper(mut helper) => drop(helper.kill()),
+            }
             self.outstanding.one_less();
         }
     }
@@ -93,18 +123,21 @@ impl Outstanding {
     }
 }
 
-/// Kills PID 1 of a cell's pid namespace; the kernel kills the rest with it.
+/// Kills PID 1 of a cell's pid namespace. The kernel kills the rest with it.
 pub(super) fn kill(process: &OwnedFd) {
     // Fails only when it is dead already.
     let _ = rustix::process::pidfd_send_signal(process, rustix::process::Signal::KILL);
 }
 
 struct Work {
-    arrivals: Receiver<Remains>,
+    arrivals: Receiver<Arrival>,
     /// Killed, and perhaps not dead yet.
     pending: Vec<(Remains, Instant)>,
-    /// Dead, with memory that is not free yet. Nobody waits for these: they need nothing more from us.
+    /// Dead, with memory that is not free yet. Nobody waits for these, because they need nothing
+    /// more from this thread.
     lingering: Vec<(Remains, Lingers, Instant)>,
+    /// Told to end.
+    helpers: Vec<(Child, Instant)>,
     outstanding: Arc<Outstanding>,
 }
 
@@ -114,27 +147,29 @@ impl Work {
             if self.pending.is_empty() && !self.wait_for_arrivals() {
                 return;
             }
-            while let Ok(remains) = self.arrivals.try_recv() {
-                self.begin(remains);
+            while let Ok(arrival) = self.arrivals.try_recv() {
+                self.begin(arrival);
             }
             if !self.pending.is_empty() {
                 self.wait_for_a_death();
                 self.bury_the_dead();
             }
             self.look_at_the_lingering();
+            self.collect_helpers();
         }
     }
 
-    /// Whether to go on.
+    /// Waits for something to do. Returns whether to go on.
     fn wait_for_arrivals(&mut self) -> bool {
-        let arrival = if self.lingering.is_empty() {
-            self.arrivals.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            self.arrivals.recv_timeout(LOOK)
+        let arrival = match (self.helpers.is_empty(), self.lingering.is_empty()) {
+            (true, true) => self.arrivals.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            (false, _) => self.arrivals.recv_timeout(HELPER_LOOK),
+            (true, false) => self.arrivals.recv_timeout(LOOK),
         };
         match arrival {
-            Ok(remains) => self.begin(remains),
+            Ok(arrival) => self.begin(arrival),
             Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if !self.helpers.is_empty() => thread::sleep(HELPER_LOOK),
             Err(RecvTimeoutError::Disconnected) => {
                 for (mut remains, _, _) in self.lingering.drain(..) {
                     let _ = remains.cgroup.remove();
@@ -145,9 +180,14 @@ impl Work {
         true
     }
 
-    fn begin(&mut self, remains: Remains) {
-        kill(&remains.process);
-        self.pending.push((remains, Instant::now()));
+    fn begin(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Cell(remains) => {
+                kill(&remains.process);
+                self.pending.push((remains, Instant::now()));
+            }
+            Arrival::Helper(helper) => self.helpers.push((helper, Instant::now())),
+        }
     }
 
     fn wait_for_a_death(&mut self) {
@@ -156,7 +196,7 @@ impl Work {
             .iter()
             .map(|(remains, _)| PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN))
             .collect();
-        // Short, so that arrivals join the poll soon; they have been killed already.
+        // Short, so that new arrivals join the poll soon. They have been killed already.
         let pause = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
         let _ = rustix::event::poll(&mut handles, Some(&pause));
     }
@@ -171,7 +211,8 @@ impl Work {
                     self.outstanding.one_less();
                     continue;
                 }
-                // PID 1 is gone only after everything in its namespace is; the group empties a moment later.
+                // PID 1 goes only after everything in its namespace is gone. The group empties a
+                // moment later.
                 if remains.cgroup.remove().is_ok() {
                     drop(remains);
                     self.outstanding.one_less();
@@ -185,13 +226,26 @@ impl Work {
             }
             self.pending.push((remains, since));
         }
-        // A group that is still busy though its PID 1 is dead would make this loop spin.
+        // Without this pause, the loop would spin while a group is busy though its PID 1 is dead.
         if !self.pending.is_empty() {
             match self.arrivals.recv_timeout(Duration::from_micros(200)) {
-                Ok(remains) => self.begin(remains),
+                Ok(arrival) => self.begin(arrival),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
+    }
+
+    fn collect_helpers(&mut self) {
+        self.helpers.retain_mut(|(helper, since)| {
+            if since.elapsed() > HELPER_ENDS_WITHIN {
+                let _ = helper.kill();
+            }
+            let is_there = matches!(helper.try_wait(), Ok(None));
+            if !is_there {
+                self.outstanding.one_less();
+            }
+            is_there
+        });
     }
 
     fn look_at_the_lingering(&mut self) {

@@ -1,20 +1,21 @@
-//! What all cells of an engine draw on, and what must be tidied up after the last of them.
+//! What all cells of an engine share, and what must be tidied up after the last of them.
 
 use belljar_jail::cgroup::Cgroups;
 
 use super::ids::IdPool;
 use super::reaper::Reaper;
 
-/// Shared by an engine and its templates; goes when both are gone.
+/// Shared by an engine and its templates. Dropped when all of them are gone.
 pub(super) struct Resources {
     pub(super) cgroups: Cgroups,
-    /// `None` when the host is not root: then there is but one id.
+    /// `None` when the host is not root. Then there is only one id.
     pub(super) ids: Option<IdPool>,
     pub(super) reaper: Reaper,
 }
 
 impl Drop for Resources {
-    /// A control group can be removed only when nothing is left in it, and this is the last chance to wait for that.
+    /// A control group can be removed only when it is empty. This is the last chance to wait for
+    /// that.
     fn drop(&mut self) {
         self.reaper.wait_until_idle();
     }

@@ -1,4 +1,5 @@
-//! What a guest sees of the file system: the interpreter, its libraries, its packages, and little else.
+//! What a guest sees of the file system: the interpreter, its libraries, its packages, and little
+//! else.
 
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +16,7 @@ use crate::grants::{self, Grant};
 use crate::guest::{self, Guest, PYTHON};
 use crate::python::Interpreter;
 
-/// What every cell is called.
+/// The host name of every cell.
 pub(super) const HOST_NAME: &str = "belljar";
 
 /// The guest's file system and how to start Python in it.
@@ -23,15 +24,16 @@ pub(super) struct GuestRoot {
     pub(super) entries: Vec<RootEntry>,
     pub(super) python: String,
     pub(super) env: Vec<(String, String)>,
-    /// Places outside the scratch ones that a guest may write to.
+    /// Paths a guest may write to, besides its scratch directories.
     pub(super) writable: Vec<String>,
-    /// Grants that file permissions will get in the way of.
+    /// Warnings about grants that the files' own permissions block.
     pub(super) warnings: Vec<String>,
-    /// What was looked at, open until it is mounted.
+    /// The granted files, held open from the check until they are mounted.
     pub(super) grants: Vec<Grant>,
 }
 
-/// Lays out the file system of a blueprint's cells. `guests_are_others`: they have ids that own nothing on the host.
+/// Lays out the file system of a blueprint's cells. `guests_are_others` says that guests have ids
+/// that own nothing on the host.
 pub(super) fn lay_out(
     blueprint: &Blueprint,
     interpreter: &Interpreter,
@@ -48,7 +50,7 @@ pub(super) fn lay_out(
     let grants = grants::open_all(resources)?;
     for (resource, grant) in resources.iter().zip(&grants) {
         if guests_are_others {
-            warnings.extend(barred(resource, &grant.metadata));
+            warnings.extend(permission_warning(resource, &grant.metadata));
         }
         if !resource.read_only {
             writable.push(resource.container_path.clone());
@@ -82,8 +84,8 @@ pub(super) fn lay_out(
     Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings, grants })
 }
 
-/// A grant means little where the file's own permissions say no to everybody else.
-fn barred(resource: &FileResource, metadata: &Metadata) -> Option<String> {
+/// A warning if the permissions of a granted file keep guests out, who are "others" to it.
+fn permission_warning(resource: &FileResource, metadata: &Metadata) -> Option<String> {
     let others = metadata.permissions().mode() & 0o7;
     let needed = match (metadata.is_dir(), resource.read_only) {
         (true, true) => 0o5,
@@ -101,8 +103,9 @@ fn barred(resource: &FileResource, metadata: &Metadata) -> Option<String> {
     })
 }
 
-/// Programs and libraries of the host's system, read-only. Not `/usr/local`, `/usr/share` or `/usr/src`: what is not the
-/// distribution's own, or not needed to run, is not shown.
+/// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/share` and
+/// `/usr/src` are left out: a guest does not see what is not the distribution's own, or not needed
+/// to run.
 fn system() -> Vec<RootEntry> {
     let mut entries = vec![
         RootEntry::Proc { path: "/proc".into() },
@@ -118,7 +121,7 @@ fn system() -> Vec<RootEntry> {
         "/usr/share/zoneinfo",
         "/usr/share/ca-certificates",
         "/usr/share/terminfo",
-        // Debian keeps here what `python3 -m venv` puts into a new environment.
+        // Debian keeps the wheels here that `python3 -m venv` puts into a new environment.
         "/usr/share/python-wheels",
     ] {
         if Path::new(path).is_dir() {
@@ -139,7 +142,7 @@ fn system() -> Vec<RootEntry> {
         "/etc/alternatives",
         "/etc/localtime",
         "/etc/mime.types",
-        // Names of ports and protocols, which programs ask the C library for.
+        // Names of ports and protocols. Programs look them up through the C library.
         "/etc/services",
         "/etc/protocols",
     ] {
@@ -185,7 +188,7 @@ fn identity_files() -> Vec<RootEntry> {
 }
 
 impl GuestRoot {
-    /// Has programs in the cells believe this authority besides those the host believes.
+    /// Makes programs in the cells trust this authority, besides those the host trusts.
     pub(super) fn trust(&mut self, authority: &str) {
         let host = guest::host_bundle().unwrap_or_default();
         self.entries.push(file(layout::AUTHORITIES, &format!("{host}\n{authority}")));
@@ -197,7 +200,7 @@ impl GuestRoot {
     }
 }
 
-/// Puts the interpreter in its place; its path inside and the library path it needs.
+/// Adds the interpreter to the root. Returns its path inside, and the library path it needs.
 fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (String, Option<String>) {
     let prefix = &interpreter.prefix;
     if prefix == Path::new("/usr") {
@@ -208,7 +211,7 @@ fn place_python(interpreter: &Interpreter, entries: &mut Vec<RootEntry>) -> (Str
     let python = match interpreter.executable.strip_prefix(prefix) {
         Ok(relative) => inside.join(relative),
         Err(_) => {
-            // An executable apart from its prefix is rare, but legal.
+            // An executable outside its prefix is rare, but allowed.
             entries.push(bind(&interpreter.executable, &interpreter.executable));
             interpreter.executable.clone()
         }
@@ -252,7 +255,7 @@ mod tests {
     use crate::engine::ToolSource;
     use crate::python::{self, Search};
 
-    /// Whatever is put into a guest must be out of reach of a grant, which would hide it.
+    /// A grant could hide what is put into a guest. So all of it must be in reserved places.
     #[test]
     fn everything_that_is_laid_out_is_in_a_reserved_place() {
         let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };

@@ -27,7 +27,7 @@ pub struct Native {
     roots: Option<Roots>,
 }
 
-/// The same, with nothing left open.
+/// The resolved settings: every default is filled in.
 pub(super) struct Settled {
     pub(super) provisioner: Provisioner,
     pub(super) resolver: Option<Arc<dyn Resolve>>,
@@ -40,8 +40,8 @@ impl Native {
         Self::default()
     }
 
-    /// Where to keep dependency layers and what is known about interpreters. By default `$BELLJAR_CACHE`,
-    /// `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
+    /// Where to keep dependency layers and what is known about interpreters. By default
+    /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
     #[must_use]
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.provision.cache = Some(path.into());
@@ -55,29 +55,31 @@ impl Native {
         self
     }
 
-    /// Variables for the installer of dependencies besides this process's own: indexes, proxies, certificates.
+    /// Variables for the installer of dependencies, in addition to this process's own: indexes,
+    /// proxies, certificates.
     #[must_use]
     pub fn installer_env<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.provision.add_installer_env(variables);
         self
     }
 
-    /// Where addresses of allowed hosts come from, instead of the resolver this machine is set up with.
+    /// Resolves the names of allowed hosts, instead of the resolver this machine is set up with.
     #[must_use]
     pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Self {
         self.resolver = Some(Arc::new(resolver));
         self
     }
 
-    /// Root certificates the proxy trusts when it terminates TLS (`terminate_tls`), instead of this machine's.
+    /// Root certificates the proxy trusts when it terminates TLS (`terminate_tls`), instead of this
+    /// machine's.
     #[must_use]
     pub fn roots(mut self, roots: Roots) -> Self {
         self.roots = Some(roots);
         self
     }
 
-    /// Looks at the machine, on a thread of its own: it runs helpers and waits for them. Succeeds also where no
-    /// cell can be made; [`Engine::capabilities`] then says why.
+    /// Looks at the machine on a separate thread, because that runs helpers and waits for them.
+    /// Also succeeds where no cell can be made; [`Engine::capabilities`] then says why.
     pub async fn open(self) -> Result<NativeEngine, EngineError> {
         let settled = self.settle()?;
         on_a_thread("belljar-probe", move || NativeEngine::probe(settled))

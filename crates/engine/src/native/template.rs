@@ -28,22 +28,22 @@ use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
 use crate::watch::watch;
 
-/// Numbers cells across all templates of this process, so that their control groups have names of their own.
+/// Numbers cells across all templates of this process, so that each control group has its own name.
 static CELLS: AtomicU64 = AtomicU64::new(1);
 
 pub(super) struct NativeTemplate {
-    /// Its cells hold it: they live no longer than the zygote does.
+    /// Cells hold their template, because they cannot outlive its zygote.
     pub(super) me: Weak<Self>,
     pub(super) name: String,
     pub(super) report: TemplateReport,
     pub(super) zygote: Zygote,
     pub(super) networks: NetworkNamespaces,
-    /// Whom its cells may talk to, if anybody.
+    /// Serves the hosts that its cells may reach, if there are any.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
-    /// Those of its cells that are dead and not gone.
+    /// Its dead cells whose memory is not free yet.
     pub(super) lingering: Lingering,
-    /// After the zygote, which takes its cells along when it goes.
+    /// Dropped after the zygote, which takes its cells with it.
     pub(super) resources: Arc<Resources>,
 }
 
@@ -108,7 +108,7 @@ impl NativeTemplate {
         Ok(cell)
     }
 
-    /// Makes the connections and has the zygote clone itself onto their other ends.
+    /// Makes a cell's connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
         order: CellOrder,
@@ -119,7 +119,8 @@ impl NativeTemplate {
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         descriptors.extend(cgroup.join_files());
         let waiting = self.zygote.ask(order, &descriptors).await?;
-        // From here on only the zygote and the cell hold them, so that their end is ours to see.
+        // From here on only the zygote and the cell hold these ends. So the host sees when they
+        // close.
         drop(theirs);
         let ends = CellEnds {
             stdout: ours.stdout,

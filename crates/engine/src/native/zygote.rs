@@ -15,19 +15,22 @@ use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{NativeError, reaper};
+use super::NativeError;
+use super::reaper::{self, Reaper};
 use crate::EngineError;
 use crate::watch::watch;
 
-/// A zygote. Dropping it ends it, and with it go all its cells.
+/// A zygote. Dropping it ends it and all its cells.
 pub(super) struct Zygote {
     name: String,
     control: AsyncFd<OwnedFd>,
     /// A handle on the process itself.
     process: OwnedFd,
     last_words: LastWords,
-    helper: Mutex<Child>,
-    /// When it last said anything.
+    /// `None` once the zygote was ended.
+    helper: Mutex<Option<Child>>,
+    reaper: Reaper,
+    /// When it last answered.
     heard: Mutex<Instant>,
 }
 
@@ -37,18 +40,18 @@ pub(super) struct Newborn {
     pub(super) process: OwnedFd,
     /// The host's end of its private channel.
     pub(super) channel: OwnedFd,
-    /// The socket on which the cell asks for the world outside.
+    /// The listener on the cell's loopback, which the proxy serves. `None` without egress.
     pub(super) listener: Option<OwnedFd>,
     /// The file systems it may write to.
     pub(super) scratch: Vec<OwnedFd>,
-    /// Whether its network namespace is as new, and its PID 1 will say when it is no more.
+    /// Whether nothing has used its network namespace yet. Its PID 1 reports the first use.
     pub(super) is_untouched: bool,
 }
 
-/// What PID 1 of a cell says when somebody in it makes the first socket.
+/// What PID 1 of a cell writes when a process in it makes the first socket.
 pub(super) const SOCKETS_WERE_MADE: u8 = b'N';
 
-/// What a zygote says once it is ready.
+/// The message of a zygote that is ready.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Ready {
     pub(super) protocol: u32,
@@ -57,7 +60,7 @@ pub(super) struct Ready {
     pub(super) warnings: Vec<String>,
 }
 
-/// Anything the helper or the zygote says before it serves.
+/// Any message of the helper or the zygote before the zygote serves.
 #[derive(Deserialize)]
 struct Greeting {
     r#type: String,
@@ -72,21 +75,23 @@ impl Greeting {
     }
 }
 
-/// Heavy packages can take long to import, a zygote that hangs must not take for ever.
+/// Heavy packages can take long to import, but a zygote that hangs must not take forever.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long a zygote may say nothing while it is asked for cells. It makes one in milliseconds, so that many callers wait is no excuse.
+/// How long a zygote may be silent while cells are requested. It makes a cell in milliseconds, so
+/// many waiting callers are no excuse.
 const SILENT_AT_MOST: Duration = Duration::from_secs(5);
-
-/// How long a helper may take to end once its zygote is dead.
-const HELPER_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Zygote {
     /// Takes over a launched jail and waits until its zygote serves.
-    pub(super) async fn meet(name: &str, launched: Launched) -> Result<(Self, Ready), EngineError> {
+    pub(super) async fn meet(
+        name: &str,
+        launched: Launched,
+        reaper: Reaper,
+    ) -> Result<(Self, Ready), EngineError> {
         let Launched { control, mut helper } = launched;
         let last_words = LastWords::listen(helper.stderr.take());
-        let helper = Unmet { helper: Some(helper) };
+        let helper = HelperGuard { helper: Some(helper), reaper: reaper.clone() };
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
         let gone = async |why: &str| EngineError::TemplateGone {
@@ -105,7 +110,9 @@ impl Zygote {
         });
         let (greeting, message, process) = match greeting.await {
             Err(_) => return Err(gone("it was not ready within 120 s").await),
-            Ok(Err(error)) if is_ours(&error) => return Err(EngineError::io("take over a zygote")(error)),
+            Ok(Err(error)) if is_out_of_descriptors(&error) => {
+                return Err(EngineError::io("take over a zygote")(error));
+            }
             Ok(Err(_)) => return Err(gone("").await),
             Ok(Ok(greeted)) => greeted,
         };
@@ -129,36 +136,40 @@ impl Zygote {
             control,
             process,
             last_words,
-            helper: Mutex::new(helper.met()),
+            helper: Mutex::new(Some(helper.keep())),
+            reaper,
             heard: Mutex::new(Instant::now()),
         };
         Ok((zygote, ready))
     }
 
-    /// Asks for a cell made of these descriptors, the third of which is the socket that [`Asked::birth`] is told on. Cells are made in the
-    /// order in which they are asked for; nobody has to wait for one before asking for the next.
+    /// Asks for a cell made of these descriptors. The third is the status socket, on which
+    /// [`PendingCell::birth`] waits. Cells are made in the order in which they are asked for.
+    /// Nobody has to wait for one before asking for the next.
     pub(super) async fn ask(
         &self,
         order: CellOrder,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<Asked<'_>, EngineError> {
-        let asked = Asked { zygote: self, since: Instant::now() };
+    ) -> Result<PendingCell<'_>, EngineError> {
+        let pending = PendingCell { zygote: self, since: Instant::now() };
         let message = order.encode();
         let sending = self
             .control
             .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors));
-        match asked.unless_it_hangs(sending).await? {
-            Ok(()) => Ok(asked),
+        match pending.unless_it_hangs(sending).await? {
+            Ok(()) => Ok(pending),
             Err(_) => Err(self.gone("").await),
         }
     }
 
-    /// Ends it and every cell it ever made, whatever state it is in.
+    /// Ends the zygote and every cell it ever made, whatever state it is in.
     pub(super) fn end(&self) {
-        // It hangs up, which a zygote that is well takes for the end, and its helper in any case.
+        // This closes the connection. A healthy zygote then ends, and its helper always does.
         let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
         reaper::kill(&self.process);
-        collect(&mut self.helper.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(helper) = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.reaper.collect(helper);
+        }
     }
 
     async fn gone(&self, why: &str) -> EngineError {
@@ -173,21 +184,23 @@ impl Zygote {
     }
 }
 
-/// A cell that was asked for.
-pub(super) struct Asked<'a> {
+/// A cell that was asked for and is not made yet.
+pub(super) struct PendingCell<'a> {
     zygote: &'a Zygote,
     since: Instant,
 }
 
-impl Asked<'_> {
-    /// Waits for it.
+impl PendingCell<'_> {
+    /// Waits until the cell is made.
     pub(super) async fn birth(self, status: &AsyncFd<OwnedFd>) -> Result<Newborn, EngineError> {
         let zygote = self.zygote;
         let (mut scratch, mut is_untouched) = (Vec::new(), true);
         loop {
             let (record, handles) = match self.unless_it_hangs(receive(status, LONGEST_RECORD)).await? {
                 Ok(received) => received,
-                Err(error) if is_ours(&error) => return Err(EngineError::io("take over a cell")(error)),
+                Err(error) if is_out_of_descriptors(&error) => {
+                    return Err(EngineError::io("take over a cell")(error));
+                }
                 Err(_) => return Err(zygote.gone("").await),
             };
             *zygote.heard() = Instant::now();
@@ -208,7 +221,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Waits for something of the zygote's, as long as it says anything to anybody.
+    /// Waits for `work`. Gives up when the zygote has answered nobody for too long.
     async fn unless_it_hangs<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
         const LOOK_EVERY: Duration = Duration::from_millis(250);
         tokio::pin!(work);
@@ -217,7 +230,7 @@ impl Asked<'_> {
                 return Ok(done);
             }
             let last = self.since.max(*self.zygote.heard());
-            // The machine's clock and not the runtime's, which tests may wind forward.
+            // Uses the machine's clock, because tests may wind the runtime's clock forward.
             if last.elapsed() > SILENT_AT_MOST {
                 let within = SILENT_AT_MOST.as_secs();
                 return Err(self.zygote.gone(&format!("it hangs: it made no cell within {within} s")).await);
@@ -226,7 +239,8 @@ impl Asked<'_> {
     }
 }
 
-/// Why a cell could not be set up, as the cell or the zygote said it, and what to do where the machine is short of something.
+/// Why a cell could not be set up, in the words of the cell or the zygote. Adds what to do if the
+/// machine is short of something.
 pub(super) fn refusal(said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said).into_owned();
     let number = said.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
@@ -242,49 +256,37 @@ impl Drop for Zygote {
     }
 }
 
-/// A helper whose zygote never came to be.
-struct Unmet {
+/// Hands the helper to the reaper if its zygote never becomes ready.
+struct HelperGuard {
     helper: Option<Child>,
+    reaper: Reaper,
 }
 
-impl Unmet {
-    fn met(mut self) -> Child {
+impl HelperGuard {
+    fn keep(mut self) -> Child {
         self.helper.take().expect("it is taken once")
     }
 }
 
-impl Drop for Unmet {
+impl Drop for HelperGuard {
     fn drop(&mut self) {
-        if let Some(helper) = &mut self.helper {
-            collect(helper);
+        if let Some(helper) = self.helper.take() {
+            self.reaper.collect(helper);
         }
-    }
-}
-
-/// Keeps a helper from staying a zombie. It ends by itself, and soon, unless somebody has stopped it.
-fn collect(helper: &mut Child) {
-    let deadline = Instant::now() + HELPER_ENDS_WITHIN;
-    while matches!(helper.try_wait(), Ok(None)) {
-        if Instant::now() > deadline {
-            let _ = helper.kill();
-            let _ = helper.wait();
-            return;
-        }
-        thread::sleep(Duration::from_micros(200));
     }
 }
 
 /// A greeting may carry the warnings of many tools.
 const LONGEST_GREETING: usize = 64 * 1024;
-/// What is said about one cell: at most why it could not be made.
+/// A record is about one cell. The longest says why it could not be made.
 const LONGEST_RECORD: usize = 1024;
 
-/// Whether it is this process that is short of something, and the other end is well.
-fn is_ours(error: &io::Error) -> bool {
+/// Whether this process is out of descriptors, while the other end is well.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
 }
 
-/// One message with the few descriptors that come along, all of them or none.
+/// Receives one message with its few descriptors: all of them or none.
 async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     control
         .async_io(Interest::READABLE, |socket| {
@@ -297,7 +299,8 @@ async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<
                 &mut ancillary,
                 RecvFlags::CMSG_CLOEXEC,
             )?;
-            // The kernel says no more than that some did not fit; in this process, for the space above is enough.
+            // The kernel only says that some did not fit. The space above is large enough, so this
+            // process is out of descriptors.
             if received.flags.contains(ReturnFlags::CTRUNC) {
                 return Err(rustix::io::Errno::MFILE.into());
             }
@@ -316,16 +319,16 @@ async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<
         .await
 }
 
-/// The end of a zygote's standard error, for when it dies.
+/// The last lines of a zygote's standard error, for the error message when it dies.
 struct LastWords {
     lines: Arc<Mutex<VecDeque<String>>>,
-    /// Closed by the listener when it has heard everything.
+    /// Closes when the listening thread has read everything.
     heard: tokio::sync::watch::Receiver<()>,
 }
 
 impl LastWords {
     const LINES: usize = 20;
-    /// A zygote that is gone has closed its end; one that hangs has not.
+    /// A dead zygote has closed its end. A hanging one has not, so the wait is bounded.
     const PATIENCE: Duration = Duration::from_secs(1);
 
     fn listen(stderr: Option<ChildStderr>) -> Self {
@@ -344,16 +347,16 @@ impl LastWords {
                     kept.push_back(line);
                 }
             };
-            // Ends with the zygote, which alone holds the other end.
+            // The thread ends with the zygote, because only the zygote holds the other end.
             let _ = thread::Builder::new().name("belljar-stderr".into()).spawn(listen);
         }
         Self { lines, heard }
     }
 
-    /// Why, as far as it is known, and what the zygote itself said last.
+    /// `why`, if it is known, followed by what the zygote itself wrote last.
     async fn text_after(&self, why: &str) -> String {
         let mut heard = self.heard.clone();
-        // An error is the end: the other side is gone.
+        // An error means the end: the other side is gone.
         let _ = tokio::time::timeout(Self::PATIENCE, heard.changed()).await;
         let lines = self.lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let why = Some(why.to_owned()).filter(|why| !why.is_empty());

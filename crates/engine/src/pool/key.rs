@@ -53,7 +53,7 @@ impl PoolKey {
     }
 }
 
-/// Tells secrets apart. It is of use in this process only: a key may be shown, and nobody shall find
+/// Tells secrets apart. It is of use in this process only: a key may be shown, and nobody may find
 /// out a secret by trying.
 fn secret_fingerprint(value: &Secret) -> String {
     static STATE: OnceLock<RandomState> = OnceLock::new();

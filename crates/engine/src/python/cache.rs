@@ -1,8 +1,9 @@
-//! What earlier probes learned, so that a warm start runs no interpreter.
+//! Remembers what earlier probes learned, so that a warm start runs no interpreter.
 //!
-//! An entry holds as long as every file it rests on (the candidate, the base executable, `libpython`) is the same file
-//! unchanged. Failures are not kept: a machine too busy to answer in time is not a broken Python. The cache is a
-//! convenience, so nothing about it can fail a search.
+//! An entry is valid while every file it depends on (the candidate, the base executable,
+//! `libpython`) is the same unchanged file. Failures are not kept, because a machine that is too
+//! busy to answer in time does not have a broken Python. The cache is a convenience, so a problem
+//! with it never fails a search.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ use super::interpreter::Interpreter;
 use crate::trust::TrustedDirectory;
 
 const FILE: &str = "pythons.json";
-/// Raised when what is kept changes its meaning; other formats are ignored.
+/// Raise this when an entry changes its meaning. Other formats are ignored.
 const FORMAT: u32 = 1;
 
 /// Interpreters by candidate path.
@@ -41,7 +42,7 @@ struct Entry {
     interpreter: Interpreter,
 }
 
-/// Tells one state of a file from another without reading it.
+/// Tells whether a file has changed, without reading it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     inode: u64,
@@ -54,7 +55,8 @@ impl Cache {
     pub(super) fn open(directory: Option<&Path>) -> Self {
         let directory = directory.and_then(|directory| match TrustedDirectory::make(directory) {
             Ok(directory) => Some(directory),
-            // What others could have written is not read, and nothing is kept where they can change it.
+            // A cache that others could have written is not read, and nothing is kept where they
+            // can change it.
             Err(distrust) => {
                 tracing::debug!(directory = %directory.display(), %distrust, "no interpreters are remembered there");
                 None
@@ -80,7 +82,7 @@ impl Cache {
         self.changed = true;
     }
 
-    /// Replaces the file by what is known now, if anything is new.
+    /// Replaces the file with what is known now, if anything is new.
     pub(super) fn save(&mut self) {
         let Some(file) = self.file.as_deref().filter(|_| self.changed) else {
             return;

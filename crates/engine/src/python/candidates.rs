@@ -10,13 +10,13 @@ use super::search::Search;
 /// A file worth probing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Real path.
+    /// Its real path.
     pub path: PathBuf,
-    /// The minor its name promises (`python3.11`); only good for deciding what to probe first.
+    /// The minor version in its name (`python3.11`). It only decides what is probed first.
     pub minor: Option<u8>,
 }
 
-/// The directories a search reads, in order, each once.
+/// The directories that a search reads, in order, each once.
 pub(super) fn places(search: &Search) -> Vec<PathBuf> {
     let home = |below: &str| search.home.as_ref().map(|home| home.join(below));
     let roots = search.installations.iter().cloned();
@@ -25,7 +25,8 @@ pub(super) fn places(search: &Search) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let mut places = search.path.clone();
     places.extend(roots.flat_map(|root| installations_in(&root)));
-    // Version managers put scripts named after programs there; what they run depends on the directory we are in.
+    // Version managers keep scripts there that are named after programs. What such a script runs
+    // depends on the current directory.
     places.retain(|place| !place.ends_with("shims"));
     places.retain(|place| fs::canonicalize(place).is_ok_and(|real| real.is_dir() && seen.insert(real)));
     places
@@ -49,7 +50,7 @@ pub(super) fn candidates(places: &[PathBuf]) -> Vec<Candidate> {
     found
 }
 
-/// The file the user meant: a path as it is, a bare name through `path`.
+/// The file that the user meant. A path stays as it is. A bare name is looked up in `path`.
 pub(super) fn named(explicit: &Path, path: &[PathBuf]) -> Option<PathBuf> {
     if explicit.components().count() > 1 || explicit.is_absolute() {
         return fs::canonicalize(explicit).ok();
@@ -67,7 +68,8 @@ fn installations_in(root: &Path) -> Vec<PathBuf> {
     bins
 }
 
-/// `python3` and `python3.N`, sorted, so that `python3` (what the owner of the directory prefers) comes first.
+/// `python3` and `python3.N`, sorted. So `python3`, which the owner of the directory prefers, comes
+/// first.
 fn python_names(place: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(place) else {
         return Vec::new();

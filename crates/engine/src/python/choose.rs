@@ -1,13 +1,15 @@
-//! The rule: which Python is preferred. Pure, so that the order can be read and tested without a machine.
+//! The rule that prefers one Python over another. Pure, so that the order can be read and tested
+//! without a machine.
 
 use belljar_core::config::PythonVersion;
 
 use super::interpreter::{Interpreter, OLDEST, Version};
 
-/// What most wheels and most generated code are made for.
+/// The version that most wheels and most generated code are made for.
 const FAVOURITE: u8 = 11;
 
-/// How far a minor is from the favourite; less is better, the newer of two at the same distance comes first.
+/// How far a minor version is from the favourite. Less is better. Of two at the same distance, the
+/// newer comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     distance: u8,
@@ -34,12 +36,12 @@ pub(super) fn matches(wanted: &PythonVersion, (major, minor, micro): Version) ->
     wanted.matches(major.into(), minor.into(), micro.into())
 }
 
-/// Whether a file named `python3.<minor>` can be what is wanted.
+/// Whether a file named `python3.<minor>` can be the wanted version.
 pub(super) fn may_match(wanted: &PythonVersion, minor: u8) -> bool {
     wanted.minor() == u32::from(minor)
 }
 
-/// The newest of those that match; the first among equals.
+/// The newest of those that match. Among equals it is the first.
 pub(super) fn newest<'a>(wanted: &PythonVersion, found: &'a [Interpreter]) -> Option<&'a Interpreter> {
     let matching = found.iter().filter(|interpreter| matches(wanted, interpreter.version));
     matching.reduce(|best, next| if next.version > best.version { next } else { best })

@@ -18,11 +18,11 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// No interpreter, or not one that cells could use.
+/// There is no interpreter, or none that cells could use.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PythonError {
-    /// The version asked for is not on this machine.
+    /// This machine does not have the version that was asked for.
     #[error(
         "python {wanted} is not installed{}{}; {}",
         list_found(found),
@@ -34,10 +34,10 @@ pub enum PythonError {
         wanted: PythonVersion,
         /// What there is instead, newest first.
         found: Vec<(Version, PathBuf)>,
-        /// Files that looked like Python and were set aside.
+        /// Files that looked like Python but could not be used.
         rejected: Vec<Rejected>,
     },
-    /// No usable interpreter at all.
+    /// There is no usable interpreter.
     #[error(
         "no usable python found: {}.{} or newer is needed; looked in {}{}; install python3, or set {PYTHON_ENV} to an interpreter",
         OLDEST.0, OLDEST.1, list_places(looked_in), list_rejected(rejected)
@@ -45,26 +45,26 @@ pub enum PythonError {
     NoneFound {
         /// Every directory that was read.
         looked_in: Vec<PathBuf>,
-        /// Files that looked like Python and were set aside.
+        /// Files that looked like Python but could not be used.
         rejected: Vec<Rejected>,
     },
-    /// The interpreter the user named does not work.
+    /// The interpreter that the user named does not work.
     #[error("{} cannot be used as the interpreter: {reason}; correct or unset {PYTHON_ENV}", path.display())]
     Unusable {
-        /// The file named.
+        /// The file that the user named.
         path: PathBuf,
         /// What was wrong with it.
         reason: String,
     },
-    /// The interpreter the user named is not the version the config asks for.
+    /// The interpreter that the user named has another version than the config asks for.
     #[error(
         "{} is python {}, but the config asks for {wanted}; unset {PYTHON_ENV} or change python_version",
         path.display(), dotted(*version)
     )]
     Mismatch {
-        /// The file named.
+        /// The file that the user named.
         path: PathBuf,
-        /// What it is.
+        /// Its version.
         version: Version,
         /// What the config asks for.
         wanted: PythonVersion,
@@ -79,24 +79,24 @@ pub enum PythonError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
-        /// The tree to open up.
+        /// The tree whose permissions must be opened.
         tree: PathBuf,
     },
-    /// The machine had not what it takes to run an interpreter.
+    /// The machine lacked the means to run an interpreter.
     #[error("{} could not be asked what it is{}", path.display(), shortage_of(source))]
     Unasked {
         /// The program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// A part of the interpreter could not be looked at.
+    /// A part of the interpreter could not be examined.
     #[error("cannot examine {}", path.display())]
     Examine {
         /// The part.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -108,7 +108,7 @@ fn shortage_of(error: &std::io::Error) -> String {
 }
 
 impl PythonError {
-    /// Whose fault it is: the machine's where it could not look, else the caller's.
+    /// Whose fault it is: the machine's if it could not look, else the caller's.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Unasked { .. } | Self::Examine { .. } => Fault::Backend,

@@ -1,4 +1,4 @@
-//! The search itself: candidates in the order of their promise, probed until the answer is certain.
+//! The search: probes the most promising candidates first, until the answer is certain.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -15,16 +15,17 @@ use super::interpreter::{Interpreter, OLDEST};
 use super::probe::{Unfit, probe};
 use super::search::Search;
 
-/// The interpreter for a config: the newest micro of the version it wants, else the nearest to 3.11.
+/// The interpreter for a config: the newest patch release of the version it wants, else the version
+/// nearest to 3.11.
 pub fn find(wanted: Option<&PythonVersion>, search: &Search) -> Result<Interpreter, PythonError> {
     let mut survey = Survey::new(search);
     let found = match (&search.explicit, wanted) {
         (Some(explicit), _) => survey.explicit(explicit, wanted),
-        (None, Some(wanted)) => survey.strict(wanted),
-        (None, None) => survey.nearest(),
+        (None, Some(wanted)) => survey.find_wanted(wanted),
+        (None, None) => survey.find_nearest(),
     };
     survey.cache.save();
-    // Where some could not even be asked, nothing is known about what there is.
+    // If some candidates could not be probed, the search does not know what there is.
     let found = match survey.unasked.take() {
         Some((path, source)) if found.is_err() => Err(PythonError::Unasked { path, source }),
         _ => found,
@@ -42,7 +43,7 @@ struct Survey<'a> {
     found: Vec<Interpreter>,
     executables: HashSet<PathBuf>,
     rejected: Vec<Rejected>,
-    /// One that this machine had not the means to ask.
+    /// A candidate that this machine lacked the means to probe.
     unasked: Option<(PathBuf, io::Error)>,
 }
 
@@ -75,8 +76,9 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// File names only decide what is probed first: before a version is called missing, everything is probed.
-    fn strict(&mut self, wanted: &PythonVersion) -> Result<Interpreter, PythonError> {
+    /// Finds the wanted version. File names only decide what is probed first: before a version is
+    /// called missing, everything is probed.
+    fn find_wanted(&mut self, wanted: &PythonVersion) -> Result<Interpreter, PythonError> {
         let all = candidates(&places(self.search));
         let promising = |candidate: &Candidate| candidate.minor.is_none_or(|minor| may_match(wanted, minor));
         let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(promising);
@@ -97,11 +99,13 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Stops as soon as no file left promises better than what is in hand.
-    fn nearest(&mut self) -> Result<Interpreter, PythonError> {
+    /// Finds the version nearest to 3.11. Stops when no file left can be better than the best so
+    /// far.
+    fn find_nearest(&mut self) -> Result<Interpreter, PythonError> {
         let places = places(self.search);
         let mut all = candidates(&places);
-        // A name that promises nothing may be the best of all, but those that say so are asked first.
+        // A name without a version may be the best of all. But names with the best version are
+        // probed first.
         let promise = |candidate: &Candidate| candidate.minor.map_or(Rank::BEST, Rank::of_minor);
         all.sort_by_key(|candidate| (promise(candidate), candidate.minor.is_none()));
         for candidate in all {

@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 /// Major, minor, micro.
 pub type Version = (u8, u8, u8);
 
-/// The oldest minor of Python 3 that the guest harness supports.
+/// The oldest version of Python that the guest harness supports.
 pub const OLDEST: (u8, u8) = (3, 9);
 
 /// A CPython on this machine. Every path is real: no component of it is a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Interpreter {
-    /// The program to run; for a virtual environment, the base interpreter behind it.
+    /// The program to run. For a virtual environment it is the base interpreter.
     pub executable: PathBuf,
     /// Its version.
     pub version: Version,
     /// `sys.base_prefix`: the tree to bind into a guest root.
     pub prefix: PathBuf,
-    /// `sys.base_exec_prefix`; the same as `prefix` nearly everywhere.
+    /// `sys.base_exec_prefix`. It is the same as `prefix` nearly everywhere.
     pub exec_prefix: PathBuf,
     /// Where `os.py` is.
     pub stdlib: PathBuf,
@@ -30,7 +30,7 @@ pub struct Interpreter {
     pub shared_library: Option<PathBuf>,
     /// The ABI tag, architecture and C library family: `cpython-311-x86_64-linux-gnu`.
     pub abi: String,
-    /// The C library and its version (`glibc 2.36`); empty where it will not say.
+    /// The C library and its version (`glibc 2.36`). Empty if it is unknown.
     pub libc: String,
 }
 

@@ -1,7 +1,8 @@
-//! Choosing the Python that cells will run.
+//! Chooses the Python that cells will run.
 //!
-//! The engine asks once per template; the answer says everything the jail must bind into the guest root. Synchronous:
-//! it reads directories and runs interpreters, so async callers give it a thread of its own.
+//! The engine asks once per template. The answer says everything that the jail must bind into the
+//! guest root. This module is synchronous: it reads directories and runs interpreters, so async
+//! callers give it a thread of its own.
 //!
 //! ```text
 //!  Search ──► candidates ──► (cache │ probe) ──► choose ──► Interpreter
@@ -9,9 +10,10 @@
 //!  to look    python3[.N]    same?   10 s limit  no I/O
 //! ```
 //!
-//! A version the user asked for is a promise: it is found or [`find`] fails, naming what there is instead. With no
-//! wish, the nearest to 3.11 is taken. A candidate that hangs, prints rubbish or is no CPython is set aside with its
-//! reason; it never fails the search, except when the user named that very file.
+//! A version that the user asked for is a promise. [`find`] finds it or fails, and names what there
+//! is instead. If the user asks for none, the version nearest to 3.11 is taken. A candidate that
+//! hangs, prints garbage or is not CPython is set aside with its reason. It never fails the search,
+//! except if the user named that very file.
 //!
 //! ```no_run
 //! # use belljar_engine::python::{self, Search};

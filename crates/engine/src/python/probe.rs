@@ -1,4 +1,5 @@
-//! Asking one interpreter what it is, by running it: isolated, without `site`, with an empty environment and a limit.
+//! Runs one interpreter to learn what it is. It runs isolated, without `site`, with an empty
+//! environment and a time limit.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -16,9 +17,10 @@ use super::interpreter::Interpreter;
 
 /// Runs on any Python 3, so that an old one is reported as old and not as broken.
 ///
-/// `libpython` is taken from the process's own map where there is one: `Py_ENABLE_SHARED` is also set on builds (as
-/// Debian's) whose executable does not use the library. A virtual environment's copied executable is traded for the
-/// one in the base prefix.
+/// If the process has a map of its memory, `libpython` is taken from it. `Py_ENABLE_SHARED` is not
+/// enough: it is also set on builds, such as Debian's, whose executable does not use the library.
+/// If a virtual environment has a copy of the executable, the one in the base prefix is used
+/// instead.
 const QUESTION: &str = r#"
 import json, os, sys, sysconfig
 real = os.path.realpath
@@ -64,7 +66,7 @@ struct Answer {
     interpreter: Interpreter,
 }
 
-/// What `program` says it is, or why that is not known.
+/// What `program` reports about itself, or why that is not known.
 pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Unfit> {
     let deadline = Instant::now() + limit;
     let mut child = Command::new(program)
@@ -91,7 +93,8 @@ pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Unfi
     let Some(status) = ended else {
         return Err(format!("gave no answer in {limit:?}").into());
     };
-    // Both ends are closed once the group is gone; the wait is for a process that left the group with them.
+    // Both ends are closed once the group is gone. The wait is for a process that left the group
+    // and kept them.
     let heard = |output: Receiver<Vec<u8>>| output.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
     let (stdout, stderr) = (heard(stdout), heard(stderr));
     if !status.success() {
@@ -105,12 +108,12 @@ pub(super) fn probe(program: &Path, limit: Duration) -> Result<Interpreter, Unfi
     Ok(answer.interpreter)
 }
 
-/// Why a program was not taken for an interpreter.
+/// Why a program is not used as an interpreter.
 #[derive(Debug)]
 pub(super) enum Unfit {
-    /// What is wrong with it.
+    /// Something is wrong with the program.
     Itself(String),
-    /// The machine had not what it takes to ask.
+    /// The machine lacked the means to probe it.
     Machine(io::Error),
 }
 
@@ -129,10 +132,11 @@ impl From<String> for Unfit {
     }
 }
 
-/// Waits for the child, then ends its whole process group; `None` when the deadline came first.
+/// Waits for the child, then ends its whole process group. `None` if the deadline came first.
 fn finish(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     let pid = Pid::from_child(child);
-    // NOWAIT keeps the process as a zombie, so that its group number cannot be another's when the group is killed.
+    // NOWAIT keeps the process as a zombie. So its group number cannot belong to another group when
+    // the group is killed.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let in_time = loop {
         match waitid(WaitId::Pid(pid), options) {
@@ -151,7 +155,7 @@ fn finish(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>
     Ok(in_time.then_some(status))
 }
 
-/// Reads a pipe to its end on a thread of its own, keeping only the beginning.
+/// Reads a pipe to its end on a thread of its own, and keeps only the beginning.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
     let (done, output) = channel();
     thread::Builder::new().name("belljar-probe".into()).spawn(move || {

@@ -1,6 +1,7 @@
 //! Whether a cell's unprivileged user could run an interpreter.
 //!
-//! The jail binds the prefix itself, so a closed directory above it (`/root`) is no obstacle; a closed one below is.
+//! The jail binds the prefix itself. So a closed directory above it (`/root`) does not matter, but
+//! one below it does.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +15,8 @@ const READ: u32 = 0o4;
 const ENTER: u32 = 0o1;
 const SYSTEM_TREES: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Checks the permission bits for others on what starting Python touches first, from the prefix downward.
+/// Checks the permission bits for others on the files that Python needs first, from the prefix
+/// downward.
 pub fn readable_by_others(interpreter: &Interpreter) -> Result<(), PythonError> {
     let library = &interpreter.stdlib;
     let parts = [
@@ -48,7 +50,7 @@ fn check(interpreter: &Interpreter, part: &Path, bits: u32) -> Result<(), Python
             }
         };
         if mode & needed != needed {
-            // Never suggest a walk over everything the system has installed.
+            // Never suggest to change everything that the system has installed.
             let own_tree =
                 tree.filter(|tree| !SYSTEM_TREES.iter().any(|system| tree.as_path() == Path::new(system)));
             let tree = own_tree.cloned().unwrap_or_else(|| PathBuf::from(path));

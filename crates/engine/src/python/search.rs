@@ -10,18 +10,20 @@ use belljar_core::environment::{HOME, PATH, PYENV_ROOT, UV_PYTHON_INSTALL_DIR, X
 
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Where to look, and where to remember what was seen. Nothing else is read: tests give their own.
+/// Where to look, and where to remember what was found. Nothing else is read, so tests can give
+/// their own.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// The only candidate, when the user forces one.
+    /// The only candidate, if the user forces one.
     pub explicit: Option<PathBuf>,
-    /// Directories holding interpreters, the preferred first.
+    /// Directories with interpreters, the preferred one first.
     pub path: Vec<PathBuf>,
-    /// A home directory, for what pyenv and uv keep there.
+    /// A home directory, where pyenv and uv keep interpreters.
     pub home: Option<PathBuf>,
-    /// Directories whose every sub-directory is an installation (`<root>/3.11.7/bin/python3.11`).
+    /// Directories in which every sub-directory is an installation
+    /// (`<root>/3.11.7/bin/python3.11`).
     pub installations: Vec<PathBuf>,
-    /// Where `pythons.json` is kept; nothing is remembered when absent.
+    /// Where `pythons.json` is kept. Without it nothing is remembered.
     pub cache: Option<PathBuf>,
     /// How long one interpreter may take to describe itself.
     pub probe_limit: Duration,
@@ -42,12 +44,14 @@ impl Default for Search {
 }
 
 impl Search {
-    /// The places of this machine and user: `PATH`, the system's directories, pyenv, uv, `/opt/python*`.
+    /// The directories of this machine and user: `PATH`, the system's, pyenv's, uv's,
+    /// `/opt/python*`.
     pub fn from_env(cache: Option<PathBuf>) -> Self {
         let directory = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut path: Vec<PathBuf> =
             env::var_os(PATH).map(|value| env::split_paths(&value).collect()).unwrap_or_default();
-        // A relative entry would make the choice depend on the directory belljar was started in.
+        // A relative entry would make the choice depend on the directory that belljar was started
+        // in.
         path.retain(|entry| entry.is_absolute());
         path.extend(["/usr/bin", "/usr/local/bin"].map(PathBuf::from));
         path.extend(opt_pythons());

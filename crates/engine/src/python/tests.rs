@@ -1,4 +1,5 @@
-//! Searches over fake interpreters (shell scripts with a canned answer) and over the ones this machine has.
+//! Searches among fake interpreters (shell scripts with a fixed answer) and among this machine's
+//! own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl Fakes {
         Search { path: vec![self.root().join("bin")], ..Search::default() }
     }
 
-    /// A program that says it is CPython `version`, and leaves a mark each time it runs.
+    /// A program that claims to be CPython `version`, and leaves a mark each time it runs.
     fn python(&self, name: &str, version: Version) -> PathBuf {
         self.answering(name, "cpython", version)
     }
@@ -55,8 +56,8 @@ impl Fakes {
         )
     }
 
-    /// Placed by `cp`: had this process held the script open for writing, a fork in another test could keep it so
-    /// (ETXTBSY).
+    /// `cp` puts the script there. If this process had the script open for writing, a fork in
+    /// another test could keep it open (ETXTBSY).
     fn script(&self, name: &str, body: &str) -> PathBuf {
         let (draft, script) = (self.root().join(format!("{name}.txt")), self.root().join("bin").join(name));
         fs::write(&draft, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{body}")).unwrap();

@@ -97,7 +97,8 @@ impl<C: Container, S: SupervisorStream> SupervisedCell<C, S> {
         self.scratch_is_full = counted.scratch_is_full.unwrap_or(self.scratch_is_full);
     }
 
-    /// The next message. Writes on meanwhile: a supervisor may wait for the rest of what it is told.
+    /// The next message. Also writes what is queued, because a supervisor may wait for the rest of
+    /// a message.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message, StreamEnd>> {
         // A stream that cannot be written to ends soon, which reading tells.
         let _ = self.poll_flush(cx);
@@ -293,7 +294,8 @@ impl<C: Container, S: SupervisorStream> CellView for SupervisedCell<C, S> {
     }
 
     fn take_decisions(&mut self, until: Until) -> BoxFuture<'_, Vec<Decision>> {
-        // A guest that has talked to anybody has made a socket, and its container is not used again.
+        // A guest that has talked to anybody has made a socket, and its container is not used
+        // again.
         let is_last = until == Until::TheEnd && self.uses_left == 0;
         match self.container.egress() {
             Some(egress) => egress.take_decisions(is_last),

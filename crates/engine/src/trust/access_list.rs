@@ -1,7 +1,8 @@
-//! Access control lists: who may do what beyond the nine bits of a mode.
+//! Access control lists, which grant more than the nine bits of a mode.
 //!
-//! File systems keep them as extended attributes of the `system` namespace: `posix_acl_access`, `nfs4_acl` and others. Which of them
-//! lets somebody write is not worked out here. Anything in that namespace counts as a list.
+//! File systems keep them as extended attributes of the `system` namespace: `posix_acl_access`,
+//! `nfs4_acl` and others. This module does not work out which of them lets somebody write. Anything
+//! in that namespace counts as a list.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
@@ -12,9 +13,9 @@ use super::Distrust;
 
 /// Whether a file or directory has an access control list.
 pub(super) fn is_on(file: impl AsFd, path: &Path) -> Result<bool, Distrust> {
-    // By way of /proc, because a descriptor that only names a place cannot be asked itself.
+    // It goes through /proc, because a descriptor that only names a path cannot be asked itself.
     let here = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    // As long as the kernel lets all names together be.
+    // The kernel allows no more for all names together.
     let mut names = vec![0u8; 64 << 10];
     match rustix::fs::listxattr(&*here, &mut names[..]) {
         Ok(length) => Ok(names[..length].split(|byte| *byte == 0).any(|name| name.starts_with(b"system."))),

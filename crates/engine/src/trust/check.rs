@@ -1,4 +1,4 @@
-//! Whether others could change a file or a directory, and everything in it.
+//! Whether others could change a file, or a directory with everything in it.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,12 +10,13 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use super::directory::{LOOK, READ};
 use super::{Distrust, access_list, group};
 
-/// What something is looked at as.
+/// The role of the path that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum As {
-    /// A part of the way: in a sticky directory others can add, and neither remove nor rename what is ours.
-    Way,
-    /// What is kept.
+    /// A directory on the way to it. It may be sticky: there others can add entries, but cannot
+    /// remove or rename those of this user.
+    Ancestor,
+    /// The directory or file that is kept.
     Contents,
 }
 
@@ -23,7 +24,7 @@ pub(super) fn stat(file: impl AsFd, path: &Path) -> Result<Stat, Distrust> {
     rustix::fs::fstat(file).map_err(Distrust::io("look at", path))
 }
 
-/// Looks at a file or directory by its descriptor, which may be one that only names a place.
+/// Checks a file or directory by its descriptor, which may be one that only names a path.
 pub(super) fn check(file: impl AsFd, path: &Path, as_what: As) -> Result<Stat, Distrust> {
     let stat = stat(&file, path)?;
     if is_closed(&stat, path, as_what)? == Closed::ByItsGroup && access_list::is_on(&file, path)? {
@@ -35,9 +36,10 @@ pub(super) fn check(file: impl AsFd, path: &Path, as_what: As) -> Result<Stat, D
 /// What keeps others from writing.
 #[derive(PartialEq, Eq)]
 enum Closed {
-    /// The mode says so: an access list cannot grant what the mode does not.
+    /// The mode. An access list cannot grant what the mode does not.
     ByItsMode,
-    /// The group may write, and only we are in it. With an access list the group's bits are the most that *anybody* on the list may do.
+    /// The group may write, and this user is its only member. With an access list, the group's bits
+    /// are the most that *anybody* on the list may do.
     ByItsGroup,
 }
 
@@ -47,7 +49,7 @@ fn is_closed(stat: &Stat, path: &Path, as_what: As) -> Result<Closed, Distrust> 
     let mode = stat.st_mode & 0o7777;
     match mode & 0o022 {
         0 => Ok(Closed::ByItsMode),
-        _ if as_what == As::Way && mode & STICKY != 0 => Ok(Closed::ByItsMode),
+        _ if as_what == As::Ancestor && mode & STICKY != 0 => Ok(Closed::ByItsMode),
         0o020 if group::is_ours_alone(stat.st_gid) => Ok(Closed::ByItsGroup),
         _ => Err(Distrust::Writable { path: path.to_owned(), mode }),
     }
@@ -61,7 +63,8 @@ pub(super) fn check_owner(stat: &Stat, path: &Path) -> Result<(), Distrust> {
     }
 }
 
-/// Looks at everything in a directory. No call of itself: how deep it goes is not ours to say.
+/// Checks everything in a directory. It does not call itself, because others decide how deep the
+/// directory is.
 pub(super) fn check_below(directory: BorrowedFd<'_>, path: &Path) -> Result<(), Distrust> {
     let first = directory.try_clone_to_owned().map_err(|source| Distrust::Io {
         action: "read",
@@ -80,9 +83,11 @@ pub(super) fn check_below(directory: BorrowedFd<'_>, path: &Path) -> Result<(), 
             let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(Distrust::io("look at", &path))?;
             match FileType::from_raw_mode(stat.st_mode) {
-                // Where it leads is decided where it is followed: in a cell, among the files of the cell.
+                // Where a link leads is decided where it is followed: in a cell, among the files of
+                // the cell.
                 FileType::Symlink => check_owner(&stat, &path)?,
-                // Thousands of them, so only those are opened about which the mode does not tell all.
+                // There are thousands of files. Only those are opened whose mode does not settle
+                // it.
                 FileType::RegularFile => {
                     if is_closed(&stat, &path, As::Contents)? == Closed::ByItsGroup {
                         let file = rustix::fs::openat(&directory, name, LOOK, Mode::empty())

@@ -1,4 +1,4 @@
-//! A directory that can be used, and what is taken out of it.
+//! A directory that can be trusted, and what is read from it.
 
 use std::fs::File;
 #[cfg(feature = "native")]
@@ -12,9 +12,9 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use super::Distrust;
 use super::check::{As, check, check_below};
-use super::way::walk;
+use super::walk::walk;
 
-/// A directory that nobody but us and root can change or replace.
+/// A directory that only this user and root can change or replace.
 #[derive(Debug)]
 pub(crate) struct TrustedDirectory {
     pub(super) path: PathBuf,
@@ -22,17 +22,17 @@ pub(crate) struct TrustedDirectory {
 }
 
 impl TrustedDirectory {
-    /// Looks at the way to a directory, making what is missing of it.
+    /// Checks the path to a directory, and makes what is missing.
     pub(crate) fn make(path: &Path) -> Result<Self, Distrust> {
         walk(path)
     }
 
-    /// Where it is, without a link on the way.
+    /// Its path, without links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// By what the kernel tells it from every other directory as long as this is open.
+    /// The kernel's identity of the directory. It is unique as long as this is open.
     #[cfg(feature = "native")]
     pub(crate) fn identity(&self) -> io::Result<FileIdentity> {
         FileIdentity::of(&self.directory)
@@ -51,7 +51,7 @@ impl TrustedDirectory {
     /// A file in it that can be trusted as much.
     pub(crate) fn file(&self, name: &str) -> Result<File, Distrust> {
         let path = self.path.join(name);
-        // Not kept waiting by a pipe in its place.
+        // Without NONBLOCK, a pipe in its place would make this wait.
         let file = rustix::fs::openat(&self.directory, name, OFlags::NONBLOCK | READ, Mode::empty())
             .map_err(Distrust::io("open", &path))?;
         let stat = check(&file, &path, As::Contents)?;
@@ -62,6 +62,6 @@ impl TrustedDirectory {
     }
 }
 
-/// Links are followed by us alone, where they are looked at.
+/// Only this module follows links, after it has checked them.
 pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 pub(super) const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

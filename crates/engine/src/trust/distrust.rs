@@ -1,24 +1,24 @@
-//! Why something is not used.
+//! Why a path is not trusted.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something is not used.
+/// Why a path is not trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Distrust {
     /// It belongs to another user.
     #[error("{} belongs to user {owner}, who could change what is kept in it", path.display())]
     Owner {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Whose.
+        /// The owner.
         owner: u32,
     },
     /// Others may write to it.
     #[error("{} can be written by others (mode {mode:o}), who could change what is kept in it", path.display())]
     Writable {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -28,25 +28,25 @@ pub enum Distrust {
         "{} has an access control list that may let others write to it, who could change what is kept in it", path.display()
     )]
     AccessList {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
     /// It is not a file, a directory or a link.
-    #[error("{} is {kind}, which nobody put there with good intent", path.display())]
+    #[error("{} is {kind}, but only files, directories and links belong there", path.display())]
     Kind {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// In words.
+        /// Its kind, in words.
         kind: &'static str,
     },
-    /// It cannot be looked at, or made.
+    /// It cannot be examined, or made.
     #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -1,8 +1,10 @@
-//! Groups with one member: many systems give each user one, and a umask that lets it write.
+//! Groups with one member. Many systems give each user such a group, and a umask that lets it
+//! write.
 
 use rustix::process::geteuid;
 
-/// Whether this process's user is the only one in a group, as far as the machine's own files tell. A group that is not in them is not.
+/// Whether this process's user is the only member of a group, according to the machine's own files.
+/// A group that is not in them counts as shared.
 pub(super) fn is_ours_alone(group: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     has_one_member(group, geteuid().as_raw(), &read("/etc/group"), &read("/etc/passwd"))
@@ -10,7 +12,7 @@ pub(super) fn is_ours_alone(group: u32) -> bool {
 
 fn has_one_member(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let id = |field: Option<&str>| field.and_then(|field| field.parse::<u32>().ok());
-    // The user's own first group, and nobody else's.
+    // It must be the user's own first group, and nobody else's.
     let mut names = Vec::new();
     for line in users.lines() {
         let mut fields = line.split(':');
@@ -46,10 +48,10 @@ mod tests {
             (1000, "ann:x:1000:bob\n", false),
             (1000, "ann:x:1000:\nalias:x:1000:bob\n", false),
             (1000, "", false),
-            // Somebody else's first group.
+            // It is somebody else's first group.
             (50, "staff:x:50:\n", false),
             (1001, "bob:x:1001:\n", false),
-            // Nobody's first: whoever is in it need not be named here.
+            // It is nobody's first group, so its members need not be named here.
             (60, "games:x:60:\n", false),
             (60, "games:x:60:ann\n", false),
         ] {

@@ -1,16 +1,18 @@
-//! Directories that nobody but us and root can change.
+//! Directories that only this process's user and root can change.
 //!
-//! What is kept in a cache is used again: packages whose code runs in cells, paths of interpreters that are shown to them. Whoever can write there, or put
-//! something else in its place, decides what runs. So nothing is used before the whole way to it has been looked at, from the root down, each part
-//! by a descriptor of the part before it, links included:
+//! What is in a cache is used again: packages whose code runs in cells, paths of interpreters that
+//! cells see. A user who can write there, or replace it, decides what runs. So nothing is used
+//! before the whole path to it was checked, from the root down, links included. Each part is opened
+//! by a descriptor of the part before it:
 //!
 //! ```text
-//!  / ──► var ──► cache ──► belljar ──► layers       each owned by root or us, and writable by nobody else;
-//!  root   root    root       us          us         on the way a sticky directory such as /tmp will do
+//!  / ──► var ──► cache ──► belljar ──► layers       each owned by root or this user, and
+//!  root   root    root       user        user       writable by nobody else; on the way a
+//!                                                   sticky directory such as /tmp is allowed
 //! ```
 //!
-//! It is the rule by which `sshd` believes a key file. What was looked at stays open, and whoever uses it under its path compares: the path must
-//! still lead to the same directory.
+//! `sshd` trusts a key file by the same rule. What was checked stays open. Code that uses it by its
+//! path compares: the path must still lead to the same directory.
 
 mod access_list;
 mod check;
@@ -19,7 +21,7 @@ mod distrust;
 mod group;
 #[cfg(test)]
 mod tests;
-mod way;
+mod walk;
 
 pub(crate) use directory::TrustedDirectory;
 pub use distrust::Distrust;

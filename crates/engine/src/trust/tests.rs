@@ -1,4 +1,5 @@
-//! Directories as others would have them. Whoever else there is needs root to be played.
+//! Directories with the owners and modes that others would give them. Playing another user needs
+//! root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Distrust, TrustedDirectory};
 
-/// Somebody who is neither root nor us.
+/// A user who is neither root nor the one that runs the test.
 const STRANGER: u32 = 54_321;
 
 fn mode(path: &Path, mode: u32) {
@@ -23,7 +24,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A directory of ours below `/tmp`, as it really is called.
+/// A directory of this user below `/tmp`, by its real path.
 fn home() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().canonicalize().unwrap();
@@ -176,7 +177,7 @@ fn a_tree_with_a_strangers_file_in_it_is_not_ours() {
     chown(home.join("strangers"), Some(STRANGER), Some(STRANGER)).unwrap();
     let look = || TrustedDirectory::make(&home.join("store")).unwrap().tree("tree").map(drop);
     look().unwrap();
-    // Through a hard link its owner could change it from elsewhere.
+    // Its owner could change it from elsewhere, through a hard link.
     fs::hard_link(home.join("strangers"), tree.join("package/module.py")).unwrap();
     let told = look().unwrap_err().to_string();
     assert!(told.contains("package/module.py belongs to user 54321"), "{told}");
@@ -196,7 +197,8 @@ fn a_link_is_no_tree_and_no_file() {
     assert!(matches!(store.file("."), Err(Distrust::Kind { .. })));
 }
 
-/// An access list that lets one more user do everything, in the kernel's own form. False where the file system has none.
+/// Sets an access list that lets one more user do everything, in the kernel's own form. False if
+/// the file system has no lists.
 fn let_a_stranger_write(path: &Path) -> bool {
     const VERSION: u32 = 2;
     const NOBODY: u32 = u32::MAX;

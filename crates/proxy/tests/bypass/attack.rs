@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::corpus::{Case, cases};
-use crate::host::policy_with_credentials;
-use crate::shape::{Opening, Shape, denial, refusal, silence};
-use crate::world::{ALLOWED, Host, Script, proxy, read_answer};
+use crate::world::{Script, proxy, read_answer};
+use belljar_testing::bypass::{
+    ALLOWED, Case, Host, Opening, Shape, cases, denial, policy_with_credentials, refusal, silence,
+};
 
 /// Ports that are allowed besides the real one, so that a case can be about something other than
 /// its port.

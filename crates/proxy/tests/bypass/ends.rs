@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use crate::injection::injecting;
-use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
+use crate::world::{ALLOWED, Script, connector, policy, read_answer, tls_host};
 
 /// How often each way is tried.
 const TIMES: usize = 20;
@@ -200,7 +200,7 @@ async fn requests_that_are_given_up_hold_no_port() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn opened_tls_holds_no_port() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let world = injecting(host.port, true, roots);
     for more in ["", "Connection: close\r\n"] {
         for _ in 0..TIMES {
@@ -211,7 +211,7 @@ async fn opened_tls_holds_no_port() {
     world.cell.close().await;
     assert_eq!(held(host.port).await, 0);
     // A host that nobody vouches for.
-    let (host, _) = Host::start_tls().await;
+    let (host, _) = tls_host().await;
     let world = injecting(host.port, true, RootCertStore::empty());
     for _ in 0..TIMES {
         let request = format!("GET / HTTP/1.1\r\nHost: good.test:{}\r\n\r\n", host.port);
@@ -222,7 +222,7 @@ async fn opened_tls_holds_no_port() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_tunnels_hold_no_port_whoever_ends_them() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let connector = connector(roots);
     let (_cell, proxy) = serve(&template(&[host.port], Limits::default()));
     for way in ["closes", "says goodbye", "half-closes", "leaves before the greeting"] {

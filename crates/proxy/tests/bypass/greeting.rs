@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::hello::{hello, server_name};
 use crate::world::{ALLOWED, Script, policy, proxy, read_answer};
+use belljar_testing::bypass::{hello, server_name};
 
 const HANG: Duration = Duration::from_secs(60);
 

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer};
+use crate::world::{ALLOWED, Host, Script, connector, policy, read_answer, tls_host};
 
 /// A proxy that gives `good.test` its key.
 pub(crate) struct World {
@@ -83,7 +83,7 @@ async fn plain_requests_get_the_header_for_their_host_alone() {
 
 #[tokio::test]
 async fn opened_tls_gets_the_header_and_answers_come_back() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let world = injecting(host.port, true, roots);
     let port = host.port;
     let request = format!("GET /x HTTP/1.1\r\nHost: good.test:{port}\r\nAuthorization: forged\r\n\r\n");
@@ -105,7 +105,7 @@ async fn opened_tls_gets_the_header_and_answers_come_back() {
 
 #[tokio::test]
 async fn what_demands_tls_is_refused_in_clear_and_reaches_nobody() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let plain = Host::start().await;
     for port in [host.port, plain.port] {
         let world = injecting(port, true, roots.clone());
@@ -183,7 +183,7 @@ async fn a_header_that_names_another_method_is_held_to_the_same_list() {
 
 #[tokio::test]
 async fn a_tunnel_that_is_opened_counts_once_whether_anything_is_asked_in_it_or_not() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let world = injecting(host.port, true, roots);
     let at = format!("good.test:{}", host.port);
     let counts = || world.cell.take_decisions().iter().map(|line| line.count).collect::<Vec<_>>();
@@ -209,7 +209,7 @@ async fn a_tunnel_that_is_opened_counts_once_whether_anything_is_asked_in_it_or_
 
 #[tokio::test]
 async fn inside_opened_tls_only_the_tunnels_own_host_can_be_asked() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let port = host.port;
     let world = injecting(port, true, roots);
     for (request, rule) in [
@@ -234,7 +234,7 @@ async fn inside_opened_tls_only_the_tunnels_own_host_can_be_asked() {
 
 #[tokio::test]
 async fn a_host_that_is_not_who_it_says_gets_no_credential() {
-    let (host, _roots) = Host::start_tls().await;
+    let (host, _roots) = tls_host().await;
     let world = injecting(host.port, true, RootCertStore::empty());
     let request = format!("GET / HTTP/1.1\r\nHost: good.test:{}\r\n\r\n", host.port);
     let answer = world.ask(host.port, &request).await;
@@ -244,7 +244,7 @@ async fn a_host_that_is_not_who_it_says_gets_no_credential() {
 
 #[tokio::test]
 async fn a_guest_that_does_not_trust_the_proxy_is_told_apart_from_a_denial() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let world = injecting(host.port, true, roots.clone());
     let stream = world.tunnel(&format!("good.test:{}", host.port)).await;
     let name = ServerName::try_from("good.test").unwrap();

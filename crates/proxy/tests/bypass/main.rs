@@ -4,21 +4,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should say so at once")]
 
 mod attack;
-mod corpus;
 mod ends;
 mod greeting;
-mod hello;
-mod host;
 mod injection;
 mod limits;
 mod mutations;
 mod names;
-mod odd;
 mod pace;
 mod passage;
 mod rebinding;
 mod resolver;
 mod reuse;
 mod secrecy;
-mod shape;
 mod world;

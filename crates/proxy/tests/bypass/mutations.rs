@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::host::policy_with_credentials;
 use crate::world::{ALLOWED, Host, Script, proxy};
+use belljar_testing::bypass::policy_with_credentials;
 
 /// The parts of requests, and what breaks them. `{P}` is the allowed port.
 const PIECES: &[&str] = &[

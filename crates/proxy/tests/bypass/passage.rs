@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
-use crate::world::{ALLOWED, Host, Script, connector, policy, proxy, read_answer};
+use crate::world::{ALLOWED, Host, Script, connector, policy, proxy, read_answer, tls_host};
 
 async fn say_hello(connector: &TlsConnector, stream: TcpStream, name: &str) -> String {
     let name = ServerName::try_from(name.to_owned()).unwrap();
@@ -18,7 +18,7 @@ async fn say_hello(connector: &TlsConnector, stream: TcpStream, name: &str) -> S
 
 #[tokio::test]
 async fn tls_passes_by_connect_for_names_and_for_listed_addresses() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let (port, connector) = (host.port, connector(roots));
     let (cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), Limits::default());
     for (asked, name) in
@@ -44,7 +44,7 @@ async fn tls_passes_by_connect_for_names_and_for_listed_addresses() {
 
 #[tokio::test]
 async fn tls_passes_by_socks_for_names_and_for_listed_addresses() {
-    let (host, roots) = Host::start_tls().await;
+    let (host, roots) = tls_host().await;
     let (port, connector) = (host.port, connector(roots));
     let (_cell, address) = proxy(policy(&[port]), Script::new(vec![vec![ALLOWED]]), Limits::default());
     let by_name = [&[3, 9][..], b"good.test"].concat();

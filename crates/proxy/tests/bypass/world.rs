@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpListener;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::host::answer;
-pub(crate) use crate::host::{ALLOWED, Host, policy};
+use belljar_testing::bypass::answer;
+pub(crate) use belljar_testing::bypass::{ALLOWED, Host, policy};
 
 /// Answers from a script: the n-th call gets the n-th answer, and later calls get the last one.
 #[derive(Clone, Default)]
@@ -45,38 +45,36 @@ impl Resolve for Script {
     }
 }
 
-impl Host {
-    /// The same behind TLS, with a certificate for `good.test` and its address. Also returns the
-    /// roots that trust it.
-    pub(crate) async fn start_tls() -> (Self, RootCertStore) {
-        let made = rcgen::generate_simple_self_signed(vec!["good.test".into(), ALLOWED.to_string()]).unwrap();
-        let certificate = made.cert.der().clone();
-        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let config = rustls::ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.clone()], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let all = heard.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, all) = (acceptor.clone(), all.clone());
-                tokio::spawn(async move {
-                    if let Ok(stream) = acceptor.accept(stream).await {
-                        answer(stream, port, all).await;
-                    }
-                });
-            }
-        });
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        (Self { port, heard }, roots)
-    }
+/// A host behind TLS, with a certificate for `good.test` and its address. Also returns the
+/// roots that trust it.
+pub(crate) async fn tls_host() -> (Host, RootCertStore) {
+    let made = rcgen::generate_simple_self_signed(vec!["good.test".into(), ALLOWED.to_string()]).unwrap();
+    let certificate = made.cert.der().clone();
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let config = rustls::ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let all = heard.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, all) = (acceptor.clone(), all.clone());
+            tokio::spawn(async move {
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    answer(stream, port, all).await;
+                }
+            });
+        }
+    });
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    (Host { port, heard }, roots)
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {

@@ -7,10 +7,6 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-#[path = "../common/engine.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
-mod engine;
-
 mod building;
 mod containers;
 mod daemon;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use belljar_engine::docker::Docker;
 use belljar_runtime::{ExecutionResult, Runtime, RuntimeBuilder, Sandbox, SandboxConfig};
 
-use crate::engine::connect_or_skip;
+use belljar_testing::connect_or_skip;
 
 /// Long enough for a loaded machine, short enough to name a hang.
 pub(crate) const HANG: Duration = Duration::from_secs(180);

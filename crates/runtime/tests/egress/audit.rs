@@ -2,8 +2,8 @@
 
 use belljar_runtime::{Decision, EventKind, ExecutionResult, NetworkVerdict, Sandbox};
 
-use crate::support::{HANG, data, eventually};
 use crate::world::World;
+use belljar_testing::{HANG, data, eventually};
 
 /// Runs a script; its result, and whom it was refused by the events.
 async fn run_hearing(world: &World, sandbox: &Sandbox, script: &str) -> (ExecutionResult, Vec<String>) {

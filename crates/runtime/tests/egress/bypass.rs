@@ -13,11 +13,10 @@ use belljar_engine::egress::{Resolve, Resolving, Roots};
 use belljar_engine::native::Native;
 use belljar_runtime::{NetworkVerdict, Runtime, Sandbox, SandboxConfig, Secret, Session};
 
-use crate::corpus::{Case, cases};
-use crate::engine::{build_with, engine, only_on};
-use crate::host::{ALLOWED, Host, policy_with_credentials};
-use crate::shape::{Opening, Shape, denial, refusal, silence};
-use crate::support::{HANG, config, data, run};
+use belljar_testing::bypass::{
+    ALLOWED, Case, Host, Opening, Shape, cases, denial, policy_with_credentials, refusal, silence,
+};
+use belljar_testing::{HANG, build_with, config, data, engine, only_on, run};
 
 /// Answers every name with what it was told last.
 #[derive(Clone, Default)]

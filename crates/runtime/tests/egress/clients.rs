@@ -2,8 +2,8 @@
 
 use belljar_runtime::NetworkVerdict;
 
-use crate::support::data;
 use crate::world::World;
+use belljar_testing::data;
 
 #[tokio::test]
 async fn urllib_over_http_and_https() {

@@ -4,8 +4,8 @@
 use belljar_core::config::Injection;
 use belljar_runtime::{NetworkVerdict, SandboxConfig};
 
-use crate::support::data;
 use crate::world::{HOME, SECRET, World};
+use belljar_testing::data;
 
 #[tokio::test]
 async fn a_credential_that_demands_tls_never_leaves_in_clear() {

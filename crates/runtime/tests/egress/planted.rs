@@ -2,9 +2,8 @@
 
 use belljar_runtime::{EventKind, SandboxConfig};
 
-use crate::engine::engine;
-use crate::support::{HANG, data};
 use crate::world::World;
+use belljar_testing::{HANG, data, engine};
 
 /// Takes every place with requests that are never answered, then asks on far more connections than the listener's queue holds,
 /// and ends with all of them open.

@@ -2,8 +2,8 @@
 
 use belljar_runtime::{EventKind, NetworkVerdict};
 
-use crate::support::{config, data, run, sandbox_with};
 use crate::world::World;
+use belljar_testing::{config, data, run, sandbox_with};
 
 #[tokio::test]
 async fn a_denial_is_an_answer_that_can_be_read_an_event_and_a_line_in_the_result() {
@@ -65,7 +65,7 @@ async fn a_tunnel_carries_tls_to_the_named_host_and_nothing_else() {
 
 #[tokio::test]
 async fn a_config_that_allows_nobody_has_no_listener_and_no_variables() {
-    let Some(runtime) = crate::support::runtime() else { return };
+    let Some(runtime) = belljar_testing::runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
     let script = "import socket\ns = socket.socket()\ntry: s.connect(('127.0.0.1', 3128)); answer = 'connected'\nexcept OSError as e: answer = e.errno\n\
                   emit_result([answer, [k for k in os.environ if 'proxy' in k.lower()]])";

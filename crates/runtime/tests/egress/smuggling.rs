@@ -2,8 +2,8 @@
 
 use belljar_runtime::NetworkVerdict;
 
-use crate::support::data;
 use crate::world::World;
+use belljar_testing::data;
 
 #[tokio::test]
 async fn requests_in_one_heap_are_answered_one_by_one_and_decided_one_by_one() {

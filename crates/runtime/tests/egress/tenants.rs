@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::support::{HANG, data};
 use crate::world::World;
+use belljar_testing::{HANG, data};
 
 /// The limit under which a host process often runs, and which it cannot raise.
 fn live_with(descriptors: u64) {
@@ -42,7 +42,7 @@ async fn greedy_cells_leave_descriptors_for_everybody_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_handshakes_costs_the_host_no_more_than_the_cell_may_use_itself() {
     let Some(world) = World::new().await else { return };
-    if !crate::engine::only_on("native", "there the proxy's time is a container's own") {
+    if !belljar_testing::only_on("native", "there the proxy's time is a container's own") {
         return;
     }
     let sandbox = world.sandbox_opening_tls("api.test").await;

@@ -3,8 +3,8 @@
 
 use belljar_runtime::NetworkVerdict;
 
-use crate::support::data;
 use crate::world::{SECRET, World};
+use belljar_testing::data;
 
 /// What a host has heard when the proxy has set the header and nothing of the guest's was left.
 fn set() -> String {

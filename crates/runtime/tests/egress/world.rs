@@ -18,9 +18,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::engine::build_with;
-use crate::odd::Odd;
-use crate::support::{HANG, config};
+use belljar_testing::bypass::Odd;
+use belljar_testing::{HANG, build_with, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));

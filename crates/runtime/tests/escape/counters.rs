@@ -7,7 +7,8 @@
 use belljar_runtime::SandboxConfig;
 use serde_json::json;
 
-use crate::support::{answer, config, eventually, runtime, session, step};
+use crate::support::{answer, step};
+use belljar_testing::{config, eventually, runtime, session};
 
 /// A number of the whole machine.
 struct Counter {
@@ -131,7 +132,7 @@ async fn what_the_machine_has_only_so_much_of() {
 #[tokio::test]
 async fn quotas_of_a_user() {
     let Some(runtime) = runtime() else { return };
-    let own_ids = crate::engine::engine() == "native" && rustix::process::geteuid().is_root();
+    let own_ids = belljar_testing::engine() == "native" && rustix::process::geteuid().is_root();
     if !own_ids {
         println!(
             "quotas: skipped (cells share an id here, and with it the kernel's quotas by user: see SECURITY.md)"

@@ -10,7 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{answer, config, runtime, sandbox, session, step};
+use crate::support::{answer, step};
+use belljar_testing::{config, runtime, sandbox_with, session};
 
 /// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret` beside them.
 struct Granted {
@@ -41,7 +42,7 @@ async fn granted() -> Option<Granted> {
         docker_host_path: None,
     };
     let resources = vec![resource("read"), resource("write")];
-    let sandbox = sandbox(&runtime, SandboxConfig { resources, ..config() }).await;
+    let sandbox = sandbox_with(&runtime, SandboxConfig { resources, ..config() }).await;
     Some(Granted { host, runtime, sandbox })
 }
 

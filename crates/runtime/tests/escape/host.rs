@@ -8,7 +8,8 @@ use std::process::Command;
 use belljar_runtime::SandboxConfig;
 use serde_json::json;
 
-use crate::support::{answer, config, default_sandbox, runtime, sandbox};
+use crate::support::{answer, default_sandbox};
+use belljar_testing::{config, runtime, sandbox_with};
 
 #[tokio::test]
 async fn tcp_port_of_the_host() {
@@ -84,11 +85,11 @@ async fn as_the_host_with_a_marked_environment() {
     }
     let Some(runtime) = runtime() else { return };
     let look = format!("emit_result([memory_holds(b'{HEAD}', '{DIGEST_OF_TAIL}'), '{MARK}' in os.environ])");
-    let plain = sandbox(&runtime, config()).await;
+    let plain = sandbox_with(&runtime, config()).await;
     assert_eq!(answer(&plain, &look).await, json!([false, false]));
     // The same variable, this time because the config says so.
     let env = [(MARK.to_owned(), format!("{HEAD}{TAIL}"))].into();
-    let granted = sandbox(&runtime, SandboxConfig { env, ..config() }).await;
+    let granted = sandbox_with(&runtime, SandboxConfig { env, ..config() }).await;
     assert_eq!(answer(&granted, &look).await, json!([true, true]), "the search does not find what is there");
 }
 

@@ -3,10 +3,8 @@
 use belljar_runtime::{Blueprint, SandboxConfig, ToolSource};
 use serde_json::{Value, json};
 
-use crate::engine::{engine, only_on};
-use crate::support::{
-    HANG, answer, config, default_sandbox, eventually, processes_below, runtime, session, step,
-};
+use crate::support::{answer, default_sandbox, step};
+use belljar_testing::{HANG, config, engine, eventually, only_on, processes_called, runtime, session};
 
 /// Ways to change something in a network namespace. Most send no packet.
 const USES: [&str; 12] = [
@@ -39,7 +37,7 @@ async fn networks_that_somebody_used() {
     let mut first: Option<Value> = None;
     for used in USES.iter().chain(&USES[..1]) {
         // What is left of the cell before must be gone for its network namespace to be free again.
-        eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
+        eventually("the last cell is gone", || processes_called("belljar-init").is_empty()).await;
         let seen = answer(&sandbox, &format!("{LOOK}{used}\nemit_result(seen)")).await;
         assert!(seen.as_object().unwrap().len() > 20, "{seen}");
         assert_eq!(first.get_or_insert_with(|| seen.clone()), &seen, "before {used}");
@@ -62,7 +60,7 @@ async fn which_networks_are_used_again() {
         while shared != expected {
             let mut namespaces = Vec::new();
             for used in uses {
-                eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
+                eventually("the last cell is gone", || processes_called("belljar-init").is_empty()).await;
                 let script = format!("{used}\nemit_result(os.stat('/proc/self/ns/net').st_ino)");
                 namespaces.push(answer(&sandbox, &script).await.as_u64().unwrap());
             }
@@ -227,7 +225,7 @@ async fn sockets_on_their_way() {
     assert!(links.as_u64().unwrap() > 100, "only {links} links");
     for _ in 0..6 {
         // So that its network namespace is free again.
-        eventually("the last cell is gone", || processes_below("belljar-init").is_empty()).await;
+        eventually("the last cell is gone", || processes_called("belljar-init").is_empty()).await;
         let named = "[line.split()[-1] for line in open('/proc/net/unix') if 'left-behind' in line]";
         assert_eq!(answer(&sandbox, &format!("emit_result({named})")).await, json!([]));
         let room = "[s.f_bfree == s.f_blocks for s in map(os.statvfs, ('/tmp', '/workspace', '/dev/shm'))]";

@@ -17,13 +17,10 @@
 //! shows first that its tool works on what the guest owns. Where this machine cannot make cells every test says so and passes, unless
 //! `BELLJAR_TEST_REQUIRE` lists the engine.
 
-#![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod attack;
 mod counters;
-#[path = "../common/engine.rs"]
-mod engine;
 mod families;
 mod grants;
 mod host;

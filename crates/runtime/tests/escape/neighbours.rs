@@ -5,8 +5,8 @@
 use belljar_runtime::{Runtime, Sandbox, Session};
 use serde_json::{Value, json};
 
-use crate::engine::engine;
-use crate::support::{default_sandbox, runtime, session, step, with_prelude};
+use crate::support::{default_sandbox, step, with_prelude};
+use belljar_testing::{engine, runtime, session};
 
 /// Two cells that exist at the same time, and what they come from.
 struct Neighbours {

@@ -6,10 +6,8 @@ use belljar_core::Secret;
 use belljar_runtime::{Blueprint, Runtime, SandboxConfig, ToolSource};
 use serde_json::{Value, json};
 
-use crate::engine::engine;
-use crate::support::{
-    answer, config, default_sandbox, run, runtime, runtime_with_secrets, sandbox, session, step,
-};
+use crate::support::{answer, default_sandbox, runtime_with_secrets, step};
+use belljar_testing::{config, engine, run, runtime, sandbox_with, session};
 
 /// A text of 32 bytes that is nowhere else, and the call that looks for it without holding it.
 struct Mark {
@@ -20,7 +18,7 @@ struct Mark {
 impl Mark {
     /// Made in a cell, for want of a digest on this side.
     async fn new(runtime: &Runtime) -> Self {
-        let sandbox = sandbox(runtime, config()).await;
+        let sandbox = sandbox_with(runtime, config()).await;
         let made = answer(
             &sandbox,
             "import hashlib\nhead, tail = os.urandom(8).hex(), os.urandom(8).hex()\n\
@@ -39,7 +37,7 @@ impl Mark {
 async fn memory_of_a_finished_run() {
     let Some(runtime) = runtime() else { return };
     let mark = Mark::new(&runtime).await;
-    let sandbox = sandbox(&runtime, config()).await;
+    let sandbox = sandbox_with(&runtime, config()).await;
     let fill = format!("block = bytearray(b'{}' * (1 << 19))\nemit_result({})", mark.text, mark.search);
     assert_eq!(answer(&sandbox, &fill).await, json!(true), "the search does not find what is there");
     // As much memory again, none of it written to first.
@@ -56,11 +54,11 @@ async fn a_secret_of_another_sandbox() {
     let secrets = BTreeMap::from([("TOKEN".to_owned(), Secret::new(mark.text.clone()))]);
     let Some(runtime) = runtime_with_secrets(secrets) else { return };
     let entitled = SandboxConfig { secrets: vec!["TOKEN".into()], ..config() };
-    let entitled = sandbox(&runtime, entitled).await;
+    let entitled = sandbox_with(&runtime, entitled).await;
     let look = format!("emit_result([{}, 'TOKEN' in os.environ])", mark.search);
     let mut held = session(&entitled).await;
     assert_eq!(step(&mut held, &look).await, json!([true, true]), "the search does not find what is there");
-    let other = sandbox(&runtime, config()).await;
+    let other = sandbox_with(&runtime, config()).await;
     assert_eq!(answer(&other, &look).await, json!([false, false]));
 }
 
@@ -68,7 +66,7 @@ async fn a_secret_of_another_sandbox() {
 async fn a_script_that_was_run_before() {
     let Some(runtime) = runtime() else { return };
     let mark = Mark::new(&runtime).await;
-    let sandbox = sandbox(&runtime, config()).await;
+    let sandbox = sandbox_with(&runtime, config()).await;
     assert!(run(&sandbox, &format!("# {}\nemit_result(1)", mark.text)).await.success());
     assert_eq!(answer(&sandbox, &format!("emit_result({})", mark.search)).await, json!(false));
 }
@@ -112,9 +110,9 @@ const BORN_WITH: &str = "emit_result([hash('belljar'), id(None)])";
 #[tokio::test]
 async fn hashes_and_layout_of_two_templates() {
     let Some(runtime) = runtime() else { return };
-    let one = sandbox(&runtime, config()).await;
+    let one = sandbox_with(&runtime, config()).await;
     let env = BTreeMap::from([("ANOTHER".to_owned(), "template".to_owned())]);
-    let other = sandbox(&runtime, SandboxConfig { env, ..config() }).await;
+    let other = sandbox_with(&runtime, SandboxConfig { env, ..config() }).await;
     let (one, other) = (answer(&one, BORN_WITH).await, answer(&other, BORN_WITH).await);
     assert_ne!(one[0], other[0], "two templates hash alike");
 }

@@ -1,11 +1,13 @@
 //! One attack: what it may use, what it does, how it must end; and the peace around it.
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionResult, ResourceLimits, Runtime, Sandbox, SandboxConfig, Verdict};
 
-use crate::support::{self, eventually, processes_below, run, runtime, sandbox_with};
+use belljar_testing::{
+    config, control_groups_of, data, directories_in, eventually, has, processes_below, run, runtime,
+    sandbox_with,
+};
 
 /// What an attack may cost the host's memory, besides what it may say.
 const HOST_ALLOWANCE: u64 = 48 << 20;
@@ -26,12 +28,8 @@ impl Attack {
             execution_timeout_sec: 20.0,
             ..ResourceLimits::default()
         };
-        let config = SandboxConfig {
-            name: "victim".into(),
-            resource_limits,
-            scratch_size_mb: 16,
-            ..support::config()
-        };
+        let config =
+            SandboxConfig { name: "victim".into(), resource_limits, scratch_size_mb: 16, ..config() };
         Self { config, needs: &[] }
     }
 
@@ -48,13 +46,12 @@ impl Attack {
     /// Runs the script beside a neighbour who does honest work all the while. `None` where what it needs cannot be had.
     pub(crate) async fn run(self, script: &str) -> Option<ExecutionResult> {
         let runtime = runtime()?;
-        if !self.needs.iter().all(|name| support::has(&runtime, name)) {
+        if !self.needs.iter().all(|name| has(&runtime, name)) {
             return None;
         }
         let max_output = self.config.resource_limits.max_output_bytes;
         let victim = sandbox_with(&runtime, self.config).await;
-        let neighbour =
-            sandbox_with(&runtime, SandboxConfig { name: "neighbour".into(), ..support::config() }).await;
+        let neighbour = sandbox_with(&runtime, SandboxConfig { name: "neighbour".into(), ..config() }).await;
         let resting = processes_below(std::process::id()).len();
         let memory_before = resident();
         let (result, slowest) = beside_a_neighbour(&neighbour, run(&victim, script)).await;
@@ -62,11 +59,7 @@ impl Attack {
         let grown = resident().saturating_sub(memory_before);
         assert!(grown < HOST_ALLOWANCE + 4 * max_output, "the host grew by {grown} bytes");
         nothing_is_left(&runtime, resting).await;
-        assert_eq!(
-            support::data(&run(&victim, "emit_result(6 * 7)").await),
-            "42",
-            "the next run is the worse for it"
-        );
+        assert_eq!(data(&run(&victim, "emit_result(6 * 7)").await), "42", "the next run is the worse for it");
         Some(result)
     }
 
@@ -93,7 +86,7 @@ async fn beside_a_neighbour(
             result = &mut attack => (Some(result), honest.await),
             done = &mut honest => (None, done),
         };
-        assert_eq!(support::data(&done), "499500", "a neighbour was disturbed");
+        assert_eq!(data(&done), "499500", "a neighbour was disturbed");
         slowest = slowest.max(begun.elapsed());
         if let Some(result) = ended {
             return (result, slowest);
@@ -106,35 +99,12 @@ async fn nothing_is_left(runtime: &Runtime, resting: usize) {
     let me = std::process::id();
     eventually("only the zygotes are left", || processes_below(me).len() <= resting).await;
     if runtime.capabilities().has("cgroup_memory") {
-        let groups = own_groups();
-        eventually("no cell has a control group", || groups.iter().all(|group| cells_in(group) == 0)).await;
+        let groups = control_groups_of(std::process::id());
+        eventually("no cell has a control group", || {
+            groups.iter().all(|group| directories_in(group).is_empty())
+        })
+        .await;
     }
-}
-
-/// The directories under which this process keeps its cells' control groups.
-pub(crate) fn own_groups() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    search(Path::new("/sys/fs/cgroup"), &format!("belljar-{}-", std::process::id()), &mut found, 0);
-    found
-}
-
-fn search(directory: &Path, prefix: &str, found: &mut Vec<PathBuf>, depth: usize) {
-    const DEEPEST: usize = 6;
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || depth > DEEPEST {
-            continue;
-        }
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
-            found.push(entry.path());
-        } else {
-            search(&entry.path(), prefix, found, depth + 1);
-        }
-    }
-}
-
-fn cells_in(group: &Path) -> usize {
-    let entries = std::fs::read_dir(group).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).count()
 }
 
 /// Memory that this process has in use.

@@ -15,12 +15,6 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why, and a neighbour's latency is told")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-#[path = "../common/engine.rs"]
-mod engine;
-#[path = "../it/support.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
-mod support;
-
 mod attack;
 
 mod disk;

@@ -76,7 +76,7 @@ async fn a_child_that_takes_the_memory_and_a_script_that_goes_on() {
                   p = subprocess.run([sys.executable, '-c', 'held = []\\nwhile True: held.append(bytearray(b\"x\") * (1 << 20))'])\n\
                   emit_result(p.returncode)";
     let Some(result) = Attack::new().needs(COUNTED).run(script).await else { return };
-    assert_eq!(crate::support::data(&result), "-9");
+    assert_eq!(belljar_testing::data(&result), "-9");
     assert_eq!(result.usage.oom_kills, Some(1), "{result:#?}");
     let told = ["the kernel killed 1 process of this run for memory; together they may use 96 MiB"];
     assert_eq!(result.warnings, told);
@@ -88,7 +88,7 @@ async fn most_of_the_children_and_a_script_that_does_not_look() {
     let script = "for size in [512, 512, 1, 512, 512, 512]:\n    pid = os.fork()\n    if pid == 0:\n        held = bytearray(b'x') * (size << 20)\n        os._exit(0)\n\
                   \x20   os.waitpid(pid, 0)\nemit_result('all went well')";
     let Some(result) = Attack::new().needs(COUNTED).run(script).await else { return };
-    assert_eq!(crate::support::data(&result), "\"all went well\"");
+    assert_eq!(belljar_testing::data(&result), "\"all went well\"");
     assert_eq!(result.usage.oom_kills, Some(5), "{result:#?}");
     assert!(
         result.warnings[0].contains("the kernel killed 5 processes of this run for memory"),
@@ -98,11 +98,11 @@ async fn most_of_the_children_and_a_script_that_does_not_look() {
 
 #[tokio::test]
 async fn a_kill_in_one_step_is_not_the_next_ones() {
-    let Some(runtime) = crate::support::runtime() else { return };
-    if !crate::support::has(&runtime, "cgroup_memory") {
+    let Some(runtime) = belljar_testing::runtime() else { return };
+    if !belljar_testing::has(&runtime, "cgroup_memory") {
         return;
     }
-    let sandbox = crate::support::sandbox_with(&runtime, Attack::new().config).await;
+    let sandbox = belljar_testing::sandbox_with(&runtime, Attack::new().config).await;
     let mut session = sandbox.session().await.unwrap();
     let kill = "pid = os.fork()\nif pid == 0: held = bytearray(b'x') * (512 << 20)\nos.waitpid(pid, 0)\nNone";
     let first = session.step(kill).await.unwrap();

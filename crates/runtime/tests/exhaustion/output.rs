@@ -96,7 +96,7 @@ def send(data, kind=b"final_result"):
 
 async fn is_taken(script: &str, expected: &str, warning: &str) {
     let Some(result) = Attack::new().run(&format!("{PAST_THE_HARNESS}\n{script}")).await else { return };
-    assert_eq!(crate::support::data(&result), expected);
+    assert_eq!(belljar_testing::data(&result), expected);
     assert!(result.warnings.iter().any(|told| told.contains(warning)), "{:?}", result.warnings);
 }
 
@@ -105,7 +105,7 @@ async fn names_without_end_each_of_them_twice() {
     let names = "b','.join(b'\"%d\":1' % (n % 40_000) for n in range(80_000))";
     let script = format!("send(b'[{{' + {names} + b'}}]')");
     let Some(result) = Attack::new().run(&format!("{PAST_THE_HARNESS}\n{script}")).await else { return };
-    assert_eq!(crate::support::data(&result).matches(':').count(), 40_000);
+    assert_eq!(belljar_testing::data(&result).matches(':').count(), 40_000);
     assert!(
         result.warnings[0].contains("40000 times a field whose name was there already"),
         "{:?}",
@@ -148,14 +148,14 @@ async fn digits_without_end() {
 async fn warnings_without_end() {
     let script = "for _ in range(5_000): send(b'{\"a\":1e999,\"a\":1}', b'intermediate')\nsend(b'1e999')";
     let Some(result) = Attack::new().run(&format!("{PAST_THE_HARNESS}\n{script}")).await else { return };
-    assert_eq!(crate::support::data(&result), "null");
+    assert_eq!(belljar_testing::data(&result), "null");
     assert_eq!(result.warnings.len(), 2, "{:?}", result.warnings);
 }
 
 #[tokio::test]
 async fn a_child_that_prints_on_and_on_between_two_steps() {
-    let Some(runtime) = crate::support::runtime() else { return };
-    let sandbox = crate::support::sandbox_with(&runtime, Attack::new().config).await;
+    let Some(runtime) = belljar_testing::runtime() else { return };
+    let sandbox = belljar_testing::sandbox_with(&runtime, Attack::new().config).await;
     for talk in ["subprocess.Popen(['yes'])", "subprocess.Popen(['sh', '-c', 'yes >&2'])"] {
         let mut session = sandbox.session().await.unwrap();
         let script = format!("import subprocess\nchild = {talk}\nNone");
@@ -165,7 +165,7 @@ async fn a_child_that_prints_on_and_on_between_two_steps() {
             continue;
         }
         // It ends, and in a way that is true.
-        let second = tokio::time::timeout(crate::support::HANG, session.step("child.kill()")).await;
+        let second = tokio::time::timeout(belljar_testing::HANG, session.step("child.kill()")).await;
         let second = second.expect("the step hangs").unwrap();
         assert!(matches!(second.verdict, Verdict::Ok | Verdict::Output), "{:?}", second.error);
     }

@@ -3,7 +3,7 @@
 use belljar_runtime::Verdict;
 
 use crate::attack::Attack;
-use crate::support::data;
+use belljar_testing::data;
 
 const COUNTED: &[&str] = &["cgroup_pids"];
 

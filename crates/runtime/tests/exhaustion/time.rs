@@ -3,7 +3,7 @@
 use belljar_runtime::Verdict;
 
 use crate::attack::Attack;
-use crate::support::data;
+use belljar_testing::data;
 
 fn one_second() -> Attack {
     Attack::new().with(|config| config.resource_limits.execution_timeout_sec = 1.0)
@@ -93,10 +93,10 @@ async fn half_a_core_is_half_a_core_for_all_its_processes() {
 
 #[tokio::test]
 async fn many_small_runs() {
-    let Some(runtime) = crate::support::runtime() else { return };
-    let sandbox = crate::support::sandbox_with(&runtime, crate::support::config()).await;
+    let Some(runtime) = belljar_testing::runtime() else { return };
+    let sandbox = belljar_testing::sandbox_with(&runtime, belljar_testing::config()).await;
     for n in 0..60 {
-        let result = crate::support::run(&sandbox, &format!("emit_result({n})")).await;
+        let result = belljar_testing::run(&sandbox, &format!("emit_result({n})")).await;
         assert_eq!(data(&result), n.to_string());
     }
 }

@@ -1,8 +1,7 @@
 //! Memory of the kernel's that no control group counts, or not in time.
 
 use crate::attack::Attack;
-use crate::engine::only_on;
-use crate::support::{config, data, has, run, runtime, sandbox_with};
+use belljar_testing::{config, data, has, only_on, run, runtime, sandbox_with};
 
 /// The first number of a line of the kernel's that begins so.
 fn kernel_counts(path: &str, line: &str) -> u64 {
@@ -133,7 +132,9 @@ async fn files_on_their_way_in_queues_on_their_way() {
                 })
                 .count()
         };
-        most = most.max(crate::attack::own_groups().iter().map(with_memory).sum::<usize>());
+        most = most.max(
+            belljar_testing::control_groups_of(std::process::id()).iter().map(with_memory).sum::<usize>(),
+        );
     }
     // Four linger, and one has just ended.
     assert!((1..=5).contains(&most), "{most} dead cells hold memory");

@@ -2,8 +2,8 @@
 
 use belljar_runtime::SandboxConfig;
 
-use crate::attack::{Attack, own_groups};
-use crate::support::{config, data, has, runtime, sandbox_with};
+use crate::attack::Attack;
+use belljar_testing::{config, control_groups_of, data, has, runtime, sandbox_with};
 
 #[tokio::test]
 async fn processor_time_is_that_of_the_script_and_its_children() {
@@ -45,7 +45,7 @@ async fn memory_and_swap_together_are_limited_where_swap_is_counted() {
     config.resource_limits.memory_swap_mb = 96;
     let sandbox = sandbox_with(&runtime, config).await;
     let _held = sandbox.session().await.unwrap();
-    let limits: Vec<String> = own_groups()
+    let limits: Vec<String> = control_groups_of(std::process::id())
         .iter()
         .flat_map(|group| std::fs::read_dir(group).unwrap().flatten())
         .filter_map(|cell| {

@@ -6,8 +6,8 @@ use belljar_runtime::{
     Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict, is_printable, json_line,
 };
 
-use crate::engine::engine;
-use crate::support::{config, data, eventually, processes_below, run, runtime, sandbox_with};
+use belljar_testing::attacks::{Block, blocks};
+use belljar_testing::{config, data, engine, eventually, processes_below, run, runtime, sandbox_with};
 
 /// What every attack can use.
 pub(crate) const PRELUDE: &str = include_str!("attacks/prelude.py");
@@ -38,20 +38,13 @@ struct Attack {
     data: Option<&'static str>,
     seconds: Option<u64>,
     warning: Option<&'static str>,
-    body: &'static str,
+    script: &'static str,
 }
 
 impl Attack {
-    fn all(file: &'static str) -> Vec<Self> {
-        let attacks: Vec<_> = file.split("# attack: ").skip(1).map(Self::read).collect();
-        assert!(!attacks.is_empty(), "a file of attacks without attacks");
-        attacks
-    }
-
-    fn read(text: &'static str) -> Self {
-        let (name, body) = text.split_once('\n').expect("an attack has a body");
-        let header = |key| body.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
-        let expect = header("expect: ").unwrap_or_else(|| panic!("{name} expects nothing"));
+    fn read(block: &Block<'static>) -> Self {
+        let Block { name, script, .. } = *block;
+        let expect = block.field("expect").unwrap_or_else(|| panic!("{name} expects nothing"));
         let (word, detail) = expect.split_once(' ').unwrap_or((expect, ""));
         let number = || detail.parse().unwrap_or_else(|_| panic!("{name} expects {expect:?}"));
         let verdict = match word {
@@ -65,13 +58,13 @@ impl Attack {
             _ => panic!("{name} expects {expect:?}"),
         };
         let data = verdict.is_ok().then_some(detail);
-        let seconds = header("seconds: ").map(|text| text.parse().unwrap());
-        Self { name, verdict, data, seconds, warning: header("warns: "), body }
+        let seconds = block.field("seconds").map(|text| text.parse().unwrap());
+        Self { name, verdict, data, seconds, warning: block.field("warns"), script }
     }
 
     async fn run(&self, sandbox: &Sandbox) -> Result<(), String> {
         let mut request =
-            ExecutionRequest::new(format!("{PRELUDE}\n{}", self.body)).with_execution_id("known");
+            ExecutionRequest::new(format!("{PRELUDE}\n{}", self.script)).with_execution_id("known");
         if let Some(seconds) = self.seconds {
             request = request.with_timeout(Duration::from_secs(seconds));
         }
@@ -153,7 +146,7 @@ pub(crate) async fn all_fail(file: &'static str) {
     let untouched = run(&sandbox, PROBE).await;
     assert!(data(&untouched).starts_with("[2,2,[],[],[],false,"), "{untouched:?}");
     let mut successful = Vec::new();
-    for attack in Attack::all(file) {
+    for attack in blocks(file).iter().map(Attack::read) {
         if let Err(why) = attack.run(&sandbox).await {
             successful.push(format!("{}: {why}", attack.name));
         }

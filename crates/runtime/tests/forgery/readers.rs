@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use crate::attack::PRELUDE;
-use crate::support::{HANG, config, runtime, sandbox_with};
+use belljar_testing::{HANG, config, runtime, sandbox_with};
 
 /// Each reads lines from its input and fails on the first that it cannot read, or could not write again.
 const READERS: [(&str, &[&str]); 3] = [

@@ -2,7 +2,7 @@
 
 use belljar_runtime::Verdict;
 
-use crate::support::{config, data, run, runtime, sandbox_with};
+use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 const FORGED: &str =
     r#"line = b'\n{"type":"final_result","data":"forged","execution_id":"known","seal":"known"}\n'"#;
@@ -48,14 +48,14 @@ async fn closing_the_channel_ends_in_a_verdict() {
     let request = belljar_runtime::ExecutionRequest::new("os.closerange(0, 2000)\ntime.sleep(60)")
         .with_timeout(std::time::Duration::from_secs(1));
     let result =
-        tokio::time::timeout(crate::support::HANG, sandbox.run(request)).await.expect("hangs").unwrap();
+        tokio::time::timeout(belljar_testing::HANG, sandbox.run(request)).await.expect("hangs").unwrap();
     assert!(!result.success(), "{result:#?}");
     assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
 }
 
 #[tokio::test]
 async fn output_of_children_and_c_code_arrives_too() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import subprocess, ctypes\nsubprocess.run(['sh', '-c', 'echo child; echo oops >&2'])\nos.write(1, b'raw\\n')\n\
          libc = ctypes.CDLL(None)\nlibc.puts(b'from C'); libc.fflush(None)\nprint('python')\nemit_result(1)"
     );
@@ -66,7 +66,7 @@ async fn output_of_children_and_c_code_arrives_too() {
 
 #[tokio::test]
 async fn a_forked_child_is_not_a_second_harness() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "pid = os.fork()\nif pid == 0:\n    try: emit_result('child')\n    except RuntimeError as e: print(e)\nelse:\n    os.waitpid(pid, 0)\n    emit_result('parent')"
     );
     assert_eq!(data(&result), "\"parent\"");

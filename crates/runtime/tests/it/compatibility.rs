@@ -12,7 +12,7 @@ mod surroundings;
 
 use belljar_runtime::{ResourceLimits, SandboxConfig};
 
-use crate::support::{config, data, run, runtime, sandbox_with};
+use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 /// What a program that starts interpreters of its own needs on a loaded machine.
 fn roomy() -> SandboxConfig {

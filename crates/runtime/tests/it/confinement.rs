@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use belljar_core::config::Protection;
 use belljar_runtime::{FileResource, SandboxConfig};
 
-use crate::support::{config, data, has, run, runtime, sandbox_with};
+use belljar_testing::{config, data, has, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn a_guest_is_nobody_with_no_rights() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "s = dict([p.strip() for p in l.split(':\\t', 1)] for l in open('/proc/self/status') if ':\\t' in l)\n\
          emit_result([os.getuid(), os.getgid(), s['CapEff'], s['CapPrm'], s['CapBnd'], s['NoNewPrivs'], s['Seccomp'], os.uname().nodename])"
     );
@@ -21,13 +21,13 @@ async fn a_guest_is_nobody_with_no_rights() {
 
 #[tokio::test]
 async fn the_hosts_files_are_absent() {
-    if !crate::engine::only_on(
+    if !belljar_testing::only_on(
         "native",
         "an image has directories of these names; tests/docker looks at what they are",
     ) {
         return;
     }
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "paths = ['/root', '/home', '/var', '/srv', '/boot', '/sys', '/etc/shadow', '/run/docker.sock', '/work', '/usr/local', '/usr/src']\n\
          emit_result([[p for p in paths if os.path.exists(p)], sorted(os.listdir('/'))])"
     );
@@ -38,7 +38,7 @@ async fn the_hosts_files_are_absent() {
 
 #[tokio::test]
 async fn only_the_scratch_places_can_be_written_to() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "ok = []\nfor d in ['/', '/etc', '/usr', '/usr/bin', '/opt', '/opt/pydeps', '/tools', '/run', '/run/belljar', '/dev', '/proc', '/workspace', '/tmp', '/dev/shm']:\n\
          \x20   try:\n        open(d + '/probe', 'w').close(); ok.append(d)\n    except OSError: pass\nemit_result(ok)"
     );
@@ -47,7 +47,7 @@ async fn only_the_scratch_places_can_be_written_to() {
 
 #[tokio::test]
 async fn there_is_no_network_but_loopback() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import socket\ndef talk(address):\n    s = socket.socket(); s.settimeout(5)\n    try: s.connect(address); return 'connected'\n    except OSError as e: return type(e).__name__ + str(e.errno)\n\
          listener = socket.create_server(('127.0.0.1', 0))\n\
          emit_result([[n for _, n in [(0, l.split(':')[0].strip()) for l in open('/proc/net/dev').readlines()[2:]]], talk(('10.1.2.3', 80)), talk(listener.getsockname())])"
@@ -58,7 +58,7 @@ async fn there_is_no_network_but_loopback() {
 
 #[tokio::test]
 async fn a_guest_sees_only_its_own_processes_and_descriptors() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "emit_result([sorted(int(p) for p in os.listdir('/proc') if p.isdigit()) == [1, os.getpid()], [int(f) for f in os.listdir('/proc/self/fd') if int(f) not in (0, 1, 2, 900)][1:]])"
     );
     // PID 1 reaps, the other is the script; the one descriptor beyond is listdir's own.
@@ -67,7 +67,7 @@ async fn a_guest_sees_only_its_own_processes_and_descriptors() {
 
 #[tokio::test]
 async fn the_ways_out_are_closed() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import ctypes, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n\
          def call(f, *a):\n    ctypes.set_errno(0)\n    return 'ok' if f(*a) >= 0 else ctypes.get_errno()\n\
          out = {'unshare': call(libc.unshare, 0x10000000), 'mount': call(libc.mount, b'none', b'/tmp', b'tmpfs', 0, None),\n\
@@ -163,7 +163,7 @@ async fn a_required_protection_is_there_or_the_config_is_refused_by_its_name() {
 
 #[tokio::test]
 async fn scratch_space_is_bounded() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "out = {}\nfor d in ['/workspace', '/tmp', '/dev/shm']:\n    try:\n        with open(d + '/big', 'wb') as f:\n            for _ in range(100): f.write(b'x' * (1 << 20))\n        out[d] = 'no limit'\n    except OSError as e: out[d] = e.errno\n    os.unlink(d + '/big')\nemit_result(out)"
     );
     assert_eq!(data(&result), r#"{"/workspace":28,"/tmp":28,"/dev/shm":28}"#);

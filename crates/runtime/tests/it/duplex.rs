@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use belljar_runtime::{ExecutionRequest, ResourceLimits, SandboxConfig};
 
-use crate::support::{HANG, config, data, runtime, sandbox_with};
+use belljar_testing::{HANG, config, data, runtime, sandbox_with};
 
 const SIZE: usize = 64 << 20;
 

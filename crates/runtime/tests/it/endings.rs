@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionRequest, Sandbox, SandboxConfig, Verdict};
 
-use crate::support::{config, data, has, needs_isolation, processes_below, run, runtime, sandbox_with};
+use belljar_testing::{config, data, has, needs_isolation, processes_below, run, runtime, sandbox_with};
 
 async fn next_run_works(sandbox: &Sandbox) {
     assert_eq!(data(&run(sandbox, "emit_result('fine')").await), "\"fine\"");
@@ -154,7 +154,7 @@ async fn a_flood_ends_the_run() {
 
 #[tokio::test]
 async fn a_result_larger_than_all_output_may_be_is_refused_where_it_is_made() {
-    let result = crate::run_one!("emit_result('x' * 100_000_000)");
+    let result = belljar_testing::run_one!("emit_result('x' * 100_000_000)");
     assert_eq!(result.verdict, Verdict::Exception);
     assert!(result.error.unwrap().contains("data is 100,000,002 bytes as JSON"));
 }

@@ -1,16 +1,18 @@
 //! Closing a sandbox and shutting a runtime down: what goes on, what ends, what is left, and what
 //! everybody is told.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use belljar_runtime::{CheckoutError, Execution, Runtime, RuntimeError, Sandbox, SandboxConfig};
 
-use crate::engine::only_on;
-use crate::pool::find_directories;
 use crate::sessions::shared;
-use crate::support::{HANG, build, config, data, eventually, processes_below, run, runtime, sandbox_with};
+use belljar_testing::{
+    HANG, build, config, control_groups_of, data, directories_in, eventually, in_time, only_on, parent_of,
+    processes_below, run, runtime, sandbox_with,
+};
 
 fn processes() -> usize {
     processes_below(std::process::id()).len()
@@ -18,7 +20,7 @@ fn processes() -> usize {
 
 /// Whether the processes of cells are ours to count.
 fn counts_processes() -> bool {
-    crate::engine::engine() == "native"
+    belljar_testing::engine() == "native"
 }
 
 /// A run that has begun and would take a minute.
@@ -26,10 +28,6 @@ async fn long_run(sandbox: &Sandbox) -> Execution {
     let mut execution = sandbox.stream("emit_intermediate('begun', 1)\ntime.sleep(60)\nemit_result(1)");
     execution.next().await.expect("it begins");
     execution
-}
-
-async fn in_time<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANG, what).await.expect("it hangs")
 }
 
 fn is_shut_down<T>(answer: &Result<T, RuntimeError>) -> bool {
@@ -261,7 +259,7 @@ async fn five_hundred_configs_never_have_more_templates_than_there_may_be_and_le
     let zygotes = || {
         processes_below(std::process::id())
             .iter()
-            .filter(|pid| parent_of(**pid) == std::process::id())
+            .filter(|pid| parent_of(**pid) == Some(std::process::id()))
             .count()
     };
     while workers.iter().any(|worker| !worker.is_finished()) {
@@ -277,19 +275,7 @@ async fn five_hundred_configs_never_have_more_templates_than_there_may_be_and_le
     assert!(next.load(Ordering::SeqCst) >= CONFIGS && most.load(Ordering::SeqCst) > AT_A_TIME);
     runtime.shutdown().await;
     assert_eq!(processes(), 0);
-    let own = format!("belljar-{}-", std::process::id());
-    for controller in ["memory", "pids", "cpu", "cpuacct"] {
-        let groups =
-            find_directories(std::path::Path::new("/sys/fs/cgroup").join(controller).as_path(), &own);
-        for group in groups {
-            let left = find_directories(std::path::Path::new(&group), "");
-            assert_eq!(left, Vec::<String>::new(), "control groups of cells are left");
-        }
-    }
-}
-
-fn parent_of(pid: u32) -> u32 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    rest.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+    let of_cells: Vec<_> =
+        control_groups_of(std::process::id()).iter().flat_map(|group| directories_in(group)).collect();
+    assert_eq!(of_cells, Vec::<PathBuf>::new(), "control groups of cells are left");
 }

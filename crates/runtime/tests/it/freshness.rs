@@ -1,6 +1,6 @@
 //! Two runs in a row share nothing.
 
-use crate::support::{config, data, run, runtime, sandbox_with};
+use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 /// What one run leaves, and how the next would notice.
 const TRACES: [(&str, &str); 10] = [
@@ -79,10 +79,10 @@ async fn the_network_has_no_memory() {
     let mut first = None;
     for talk in CONVERSATIONS.iter().chain(&CONVERSATIONS) {
         // What is left of the cell before must be gone for its network namespace to be free again.
-        crate::support::eventually("the last cell is gone", || {
-            crate::support::processes_below(std::process::id())
+        belljar_testing::eventually("the last cell is gone", || {
+            belljar_testing::processes_below(std::process::id())
                 .iter()
-                .all(|pid| crate::support::name_of(*pid) != "belljar-init")
+                .all(|pid| belljar_testing::name_of(*pid) != "belljar-init")
         })
         .await;
         let result = run(&sandbox, &format!("{LOOK}{talk}\nemit_result(seen)")).await;

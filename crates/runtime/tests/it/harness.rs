@@ -2,11 +2,11 @@
 
 use belljar_runtime::{LogLevel, SandboxConfig, Secret, Verdict};
 
-use crate::support::{build, config, data, run, runtime, sandbox_with};
+use belljar_testing::{build, config, data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn the_globals_of_the_reference_harness_are_there() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "names = ['asyncio', 'datetime', 'json', 'math', 'os', 're', 'time', 'uuid', 'ToolResponse', 'emit_intermediate', 'emit_log', 'emit_result']\n\
          emit_result([[n for n in names if n not in globals()], __name__, ToolResponse(True, 1, 'm').data])"
     );
@@ -15,7 +15,7 @@ async fn the_globals_of_the_reference_harness_are_there() {
 
 #[tokio::test]
 async fn events_are_collected_in_order() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "emit_log('hello'); emit_log('careful', level='warning')\nfor i in range(3): emit_intermediate('p', i)\nemit_result({'s': 'ok'})"
     );
     assert_eq!(data(&result), r#"{"s":"ok"}"#);
@@ -75,7 +75,7 @@ async fn values_json_can_hold_come_back_exactly() {
 
 #[tokio::test]
 async fn a_traceback_shows_the_scripts_lines_and_not_the_harnesss() {
-    let result = crate::run_one!("def inner():\n    return {}['missing']\n\ninner()");
+    let result = belljar_testing::run_one!("def inner():\n    return {}['missing']\n\ninner()");
     assert_eq!(result.error.as_deref(), Some("KeyError: 'missing'"));
     let traceback = result.traceback.unwrap();
     assert!(traceback.contains("File \"<agent_script>\", line 4"), "{traceback}");
@@ -85,7 +85,7 @@ async fn a_traceback_shows_the_scripts_lines_and_not_the_harnesss() {
 
 #[tokio::test]
 async fn a_syntax_error_shows_its_line() {
-    let result = crate::run_one!("x = 1\nif x\n    pass");
+    let result = belljar_testing::run_one!("x = 1\nif x\n    pass");
     assert_eq!(result.verdict, Verdict::Exception);
     let error = result.error.unwrap();
     assert!(error.contains("SyntaxError") && error.contains("line 2") && error.contains("if x"), "{error}");
@@ -93,19 +93,19 @@ async fn a_syntax_error_shows_its_line() {
 
 #[tokio::test]
 async fn sys_exit_is_an_error_that_names_the_code() {
-    let result = crate::run_one!("import sys; sys.exit(3)");
+    let result = belljar_testing::run_one!("import sys; sys.exit(3)");
     assert_eq!(result.error.as_deref(), Some("Script called sys.exit(3)"));
 }
 
 #[tokio::test]
 async fn big_scripts_run() {
     let script = format!("{}emit_result(1)", "# comment\n".repeat(500_000));
-    assert_eq!(data(&crate::run_one!(&script)), "1");
+    assert_eq!(data(&belljar_testing::run_one!(&script)), "1");
 }
 
 #[tokio::test]
 async fn threads_that_are_no_daemons_may_finish() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import threading\nthreading.Thread(target=lambda: (time.sleep(0.1), emit_result('from the thread'))).start()"
     );
     assert_eq!(data(&result), "\"from the thread\"");
@@ -114,7 +114,7 @@ async fn threads_that_are_no_daemons_may_finish() {
 #[tokio::test]
 async fn a_fork_of_the_scripts_own_is_repaired_as_any_other() {
     // Python's hooks make the copy forget threads that it has not, and release a lock that one of them held.
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import threading, logging\nlock, go = logging._lock, threading.Event()\n\
          def hold():\n    with lock: held.set(); go.wait()\nheld = threading.Event()\nt = threading.Thread(target=hold, daemon=True)\nt.start(); held.wait()\n\
          os.register_at_fork(after_in_child=lambda: globals().update(hooked=True))\n\
@@ -148,7 +148,7 @@ async fn a_cell_gets_the_secrets_its_config_names_and_no_others() {
 
 #[tokio::test]
 async fn pickle_dataclasses_and_multiprocessing_find_main() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import pickle, dataclasses, multiprocessing\n@dataclasses.dataclass\nclass P:\n    x: int\ndef f(x): return x * 2\n\
          with multiprocessing.Pool(2) as pool: doubled = pool.map(f, [1, 2, 3])\n\
          emit_result([pickle.loads(pickle.dumps(P(3))).x, doubled])"
@@ -160,7 +160,7 @@ async fn pickle_dataclasses_and_multiprocessing_find_main() {
 /// so none has a plain name, and none stands in the way of a module of the script's own.
 #[tokio::test]
 async fn the_harness_is_not_on_the_path_of_scripts() {
-    let result = crate::run_one!(
+    let result = belljar_testing::run_one!(
         "import importlib, importlib.util, sys\nhome = os.path.dirname(sys.modules['belljar_harness'].__file__)\n\
          names = [name[:-3] for place in (home, os.path.dirname(home)) for name in os.listdir(place) if name.endswith('.py')]\n\
          found = [name for name in names + ['belljar_cell'] if name not in sys.modules and importlib.util.find_spec(name)]\n\

@@ -1,12 +1,13 @@
 //! However a host ends, nothing of it stays: not a process, and after the next start not a control group.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use belljar_runtime::SandboxConfig;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{config, eventually, processes_below, runtime, sandbox_with};
+use belljar_testing::{config, control_groups_of, eventually, processes_below, runtime, sandbox_with};
 
 /// Says to the test below that it is the host, and how it shall end.
 const ENDING: &str = "BELLJAR_TEST_HOST_ENDING";
@@ -64,12 +65,7 @@ async fn leaves_nothing(mut host: Child, below: Vec<u32>) {
     .await;
     // The next start sweeps what a host that could not tidy up has left.
     drop(runtime());
-    let own = format!("belljar-{}-", host.id());
-    for controller in ["memory", "pids", "cpu", "cpuacct"] {
-        let left =
-            crate::pool::find_directories(&std::path::Path::new("/sys/fs/cgroup").join(controller), &own);
-        assert_eq!(left, Vec::<String>::new(), "control groups are left");
-    }
+    assert_eq!(control_groups_of(host.id()), Vec::<PathBuf>::new(), "control groups are left");
 }
 
 async fn ends_by(signal: Signal) {

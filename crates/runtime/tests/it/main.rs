@@ -5,10 +5,6 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-#[path = "../common/engine.rs"]
-mod engine;
-mod support;
-
 mod channel;
 mod compatibility;
 mod confinement;
@@ -19,10 +15,10 @@ mod ends;
 mod freshness;
 mod harness;
 mod hosts;
+mod json_schema;
 mod pool;
 mod pool_deaths;
 mod pythons;
-mod registry;
 mod sessions;
 mod stalled_readers;
 mod streaming;

@@ -2,17 +2,13 @@
 
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
 
-use crate::support::{
-    HANG, config, data, eventually, kill, name_of, processes_below, run, runtime, sandbox_with, signal,
+use belljar_testing::{
+    HANG, config, data, eventually, kill, processes_below, processes_called, run, runtime, sandbox_with,
+    signal,
 };
 
 fn with_stock(pool_size: usize) -> SandboxConfig {
     SandboxConfig { pool_size, ..config() }
-}
-
-/// Host pids of processes of this test that are called so.
-fn called(name: &str) -> Vec<u32> {
-    processes_below(std::process::id()).into_iter().filter(|pid| name_of(*pid) == name).collect()
 }
 
 /// The zygote: the child of the helper, which is our only child.
@@ -25,13 +21,13 @@ fn zygote() -> u32 {
 
 #[tokio::test]
 async fn an_idle_cell_that_dies_is_replaced_before_anybody_gets_it() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, with_stock(2)).await;
     sandbox.warm(2).await.unwrap();
-    let victim = called("belljar-init")[0];
+    let victim = processes_called("belljar-init")[0];
     kill(victim);
     eventually("the death is noticed and the stock full again", || {
         let stats = sandbox.stats();
@@ -45,7 +41,7 @@ async fn an_idle_cell_that_dies_is_replaced_before_anybody_gets_it() {
 
 #[tokio::test]
 async fn a_zygote_that_dies_is_brought_back() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -62,7 +58,7 @@ async fn a_zygote_that_dies_is_brought_back() {
 
 #[tokio::test]
 async fn a_run_whose_zygote_dies_is_told_so_and_the_next_one_works() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -91,7 +87,7 @@ async fn eight_callers_are_served(sandbox: &Sandbox) {
 
 #[tokio::test]
 async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -104,7 +100,7 @@ async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
 /// A zygote that does not answer is no better than a dead one. What it made before lives on: those cells need it no more.
 #[tokio::test]
 async fn a_zygote_that_hangs_is_replaced_and_its_cells_live_on() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -126,7 +122,7 @@ async fn a_zygote_that_hangs_is_replaced_and_its_cells_live_on() {
 
 #[tokio::test]
 async fn shutdown_ends_a_zygote_that_hangs_and_the_cells_it_made() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -154,7 +150,7 @@ async fn suicidal(runtime: &Runtime) -> Sandbox {
 
 #[tokio::test]
 async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_spin() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };
@@ -170,7 +166,7 @@ async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_
 
 #[tokio::test]
 async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
-    if !crate::engine::only_on("native", "containers have no zygote; tests/docker kills theirs") {
+    if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
         return;
     }
     let Some(runtime) = runtime() else { return };

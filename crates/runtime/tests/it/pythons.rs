@@ -2,7 +2,7 @@
 
 use belljar_runtime::SandboxConfig;
 
-use crate::support::{config, data, run, runtime, sandbox_with};
+use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn every_supported_interpreter_found_here_runs_scripts() {

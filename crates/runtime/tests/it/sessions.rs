@@ -7,7 +7,7 @@ use belljar_runtime::{
     SandboxConfig, Session, Verdict,
 };
 
-use crate::support::{HANG, config, eventually, has, needs_isolation, runtime, sandbox_with};
+use belljar_testing::{HANG, config, eventually, has, needs_isolation, runtime, sandbox_with};
 
 #[tokio::test]
 async fn a_session_keeps_its_variables_and_a_second_one_does_not_see_them() {

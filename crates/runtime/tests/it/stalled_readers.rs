@@ -13,7 +13,7 @@ use belljar_runtime::{
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::Notify;
 
-use crate::support::{HANG, config, eventually, has, runtime, sandbox_with};
+use belljar_testing::{HANG, config, eventually, has, runtime, sandbox_with};
 
 /// Takes everything but the last event, which it takes when it is told to.
 #[derive(Default)]
@@ -148,7 +148,7 @@ async fn nothing_of_a_run_acts_while_its_stream_is_not_read() {
 /// A cell that waits for nobody's last event is there for the next run.
 #[tokio::test]
 async fn a_reader_who_stalls_keeps_no_cell() {
-    let Some(runtime) = crate::engine::build(Runtime::builder().max_overflow(0)) else { return };
+    let Some(runtime) = belljar_testing::build(Runtime::builder().max_overflow(0)) else { return };
     let sandbox = sandbox_with(&runtime, SandboxConfig { pool_size: 1, ..config() }).await;
     let mut sink = Stalled::default();
     let (has_stalled, goes_on) = (sink.has_stalled.clone(), sink.goes_on.clone());

@@ -8,7 +8,7 @@ use belljar_runtime::{
     Verdict,
 };
 
-use crate::support::{HANG, config, data, has, runtime, sandbox_with};
+use belljar_testing::{HANG, config, data, has, runtime, sandbox_with};
 
 #[tokio::test]
 async fn events_arrive_while_the_script_runs() {
@@ -107,11 +107,11 @@ async fn a_run_can_be_cancelled_before_it_has_a_cell() {
         held.push(sandbox.session().await.unwrap());
     }
     let execution = sandbox.stream("emit_result(1)");
-    crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
+    belljar_testing::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
     execution.cancel();
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("it ends").unwrap();
     assert_eq!(result.verdict, Verdict::Cancelled);
-    crate::support::eventually("its place is given up", || sandbox.stats().waiting == 0).await;
+    belljar_testing::eventually("its place is given up", || sandbox.stats().waiting == 0).await;
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn a_cancelled_stream_ends_with_the_hosts_own_word() {
         held.push(sandbox.session().await.unwrap());
     }
     let execution = sandbox.stream("emit_result(1)");
-    crate::support::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
+    belljar_testing::eventually("it waits in line", || sandbox.stats().waiting == 1).await;
     execution.cancel();
     let (events, result) = to_the_end(execution).await;
     assert_eq!((events.len(), result.verdict), (1, Verdict::Cancelled));

@@ -1,6 +1,6 @@
 //! Guest tools: Python files whose functions scripts can call.
 
-use crate::support::{config, data, run, runtime, sandbox_with_tools};
+use belljar_testing::{config, data, run, runtime, sandbox_with_tools};
 
 const PROFILE: &str = "import asyncio\n\nasync def fetch_profile(user_id):\n    await asyncio.sleep(0)\n    return ToolResponse(True, {'name': user_id})\n\ndef add(a, b):\n    return a + b\n";
 

@@ -3,14 +3,7 @@
 //! The scripts here were granted the value and let it slip in the ways scripts do. One that means to can always encode it first: see
 //! the docs of `runtime::mask` for where that line is.
 
-#![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "../common/engine.rs"]
-mod engine;
-#[path = "../it/support.rs"]
-#[expect(dead_code, reason = "shared with the other suites, which use more of it")]
-mod support;
 
 mod journal;
 mod processes;
@@ -26,11 +19,11 @@ const NAME: &str = "API_KEY";
 
 /// A runtime that knows one secret, and a sandbox that was granted it; `None` where no cell can be made.
 async fn granted(value: &str) -> Option<(Runtime, Sandbox)> {
-    support::runtime()?;
+    belljar_testing::runtime()?;
     let secrets = BTreeMap::from([(NAME.to_owned(), Secret::new(value))]);
-    let runtime = support::build(Runtime::builder().secrets(secrets)).unwrap();
-    let config = SandboxConfig { secrets: vec![NAME.into()], ..support::config() };
-    let sandbox = support::sandbox_with(&runtime, config).await;
+    let runtime = belljar_testing::build(Runtime::builder().secrets(secrets)).unwrap();
+    let config = SandboxConfig { secrets: vec![NAME.into()], ..belljar_testing::config() };
+    let sandbox = belljar_testing::sandbox_with(&runtime, config).await;
     Some((runtime, sandbox))
 }
 

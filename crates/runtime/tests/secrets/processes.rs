@@ -5,9 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use belljar_runtime::{Execution, Sandbox};
 
-use crate::engine::only_on;
-use crate::support::{name_of, processes_below};
 use crate::{NAME, assert_absent, granted};
+use belljar_testing::{name_of, only_on, processes_below};
 
 /// Not a literal that the test's own executable holds, which is the helper's too.
 fn fresh_value() -> String {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, Sandbox, Verdict};
 
 use crate::journal::Journal;
-use crate::support::{HANG, data, run};
 use crate::{NAME, assert_absent, granted};
+use belljar_testing::{HANG, data, run};
 
 /// With what a JSON string, a Rust string and a regular expression would escape.
 const VALUE: &str = "s3cr\"et\\ v\u{e4}lue$^";

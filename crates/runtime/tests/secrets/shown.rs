@@ -12,8 +12,8 @@ use belljar_runtime::{
 };
 use proptest::prelude::*;
 
-use crate::support::{build, config, runtime};
 use crate::{NAME, assert_absent};
+use belljar_testing::{build, config, runtime};
 
 /// Values that no text of ours holds by chance, with anything after the beginning.
 fn value() -> impl Strategy<Value = String> {

@@ -1,4 +1,5 @@
-//! Containers that are used again: what a use costs, and what it costs to make the container as good as new.
+//! Containers that are reused: what a use costs, and what it costs to clean the container for the
+//! next use.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,16 @@ use super::report::Report;
 use crate::args::BenchArgs;
 use crate::error::CliError;
 
-/// Containers kept, and made beyond that when they do not suffice.
+/// How many containers are kept.
 const STOCK: usize = 4;
+/// How many more are made on demand when those are not enough.
 pub(super) const OVERFLOW: usize = 4;
-/// Between uses, so that none waits for the share of the processor that the last one used up: a container has half a core by default.
+/// A pause between uses, so that none waits for processor time that the last one used up: a
+/// container has half a core by default.
 const REST: Duration = Duration::from_millis(20);
-/// Callers of each load.
+/// The number of callers of each load.
 const CALLERS: [usize; 3] = [1, 2, 8];
-/// How often the slowest things are measured, at most.
+/// The slowest things are measured at most this often.
 const SLOWEST: usize = 5;
 
 pub(super) async fn measure(runtime: &Runtime, options: &BenchArgs) -> Result<Report, CliError> {
@@ -47,7 +50,7 @@ struct Cycles {
     in_cell: Vec<Duration>,
 }
 
-/// Each from a container that is as good as new to a container that is as good as new again.
+/// Measures cycles, each from a clean container to a clean container again.
 async fn cycles(sandbox: &Sandbox, count: usize, rest: Duration) -> Result<Cycles, CliError> {
     let mut cycles = Cycles::default();
     sandbox.warm(1).await?;
@@ -65,11 +68,11 @@ async fn cycles(sandbox: &Sandbox, count: usize, rest: Duration) -> Result<Cycle
     Ok(cycles)
 }
 
-/// Containers made on demand, one after the other, all held.
+/// Makes containers on demand, one after the other, and holds them all.
 async fn creations(runtime: &Runtime, count: usize) -> Result<Vec<Duration>, CliError> {
     let sandbox = runtime.sandbox(super::bare_config("bench-cold")).await?;
     let mut times = Vec::new();
-    // The first was made to try the sandbox out.
+    // The first container was made to test the sandbox.
     let mut held = vec![sandbox.session().await?];
     for _ in 0..count.min(SLOWEST).min(OVERFLOW - 1) {
         let begun = Instant::now();

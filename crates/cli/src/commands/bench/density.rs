@@ -12,11 +12,11 @@ use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::statistics::Figures;
 
-/// How many are kept alive, up to what was asked for.
+/// How many cells are kept alive, up to the number that was asked for.
 const ALIVE: [usize; 3] = [10, 100, 1000];
-/// Calls measured beside each number of idle cells.
+/// How many calls are measured beside each number of idle cells.
 const CALLS: usize = 10;
-/// Cells whose memory is looked at.
+/// How many cells' memory is looked at.
 const SAMPLE: usize = 20;
 
 pub(super) async fn measure(
@@ -33,7 +33,7 @@ pub(super) async fn measure(
         let made = (alive + CALLS).saturating_sub(before).max(1);
         let each = begun.elapsed().as_secs_f64() * 1e3 / made as f64;
         report.add_rate(format!("making a cell, up to {alive} alive"), each, "ms each");
-        // As many as the yardstick is made of, right after it.
+        // The yardstick has the same number, and was measured right before.
         if let Some(bare) = yardstick.filter(|_| alive == 100) {
             report.add_rate("  which is, beyond bare namespaces", each - bare.each_ms, "ms each");
         }
@@ -60,7 +60,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// The mean of what a cell's two processes have for themselves, in KiB.
+/// The mean private memory of a cell's two processes, in KiB.
 fn private_memory() -> Option<f64> {
     let mut of_cells = Vec::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {

@@ -1,4 +1,4 @@
-//! What no sandbox around Python can be faster than.
+//! Times that no sandbox around Python can beat.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::report::Report;
 use crate::error::CliError;
 
-/// Forks once, as a zygote does; the child answers each line of JSON with itself.
+/// Forks once, as a zygote does. The child answers each line of JSON with the same line.
 const ECHO: &str = "
 import json, os
 if os.fork():
@@ -26,7 +26,7 @@ while True:
         os.write(1, json.dumps(json.loads(line)).encode() + b'\\n')
 ";
 
-/// How often the slow things are measured, at most.
+/// The slow things are measured at most this often.
 const SLOW: usize = 20;
 
 pub(super) fn measure(count: usize, report: &mut Report) -> Result<(), CliError> {
@@ -38,7 +38,7 @@ pub(super) fn measure(count: usize, report: &mut Report) -> Result<(), CliError>
     Ok(())
 }
 
-/// Times of a request and its answer over a socket pair.
+/// Measures a request and its answer over a socket pair.
 fn round_trips(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
     const WARM_UP: usize = 20;
     let (ours, theirs) = UnixStream::pair()?;
@@ -52,7 +52,7 @@ fn round_trips(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
     times
 }
 
-/// Takes the socket, so that the other side sees its end once all is measured.
+/// Takes the socket, so that the other side sees its end when everything is measured.
 fn exchange(socket: UnixStream) -> io::Result<impl FnMut(usize) -> io::Result<Duration>> {
     let mut answers = BufReader::new(socket.try_clone()?);
     let mut requests = socket;
@@ -72,7 +72,7 @@ fn end(mut child: Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// Times to start an interpreter that does nothing, and to see it end.
+/// Measures the start and end of an interpreter that does nothing.
 fn bare_starts(python: &Path, count: usize) -> io::Result<Vec<Duration>> {
     let start = |_| {
         let begun = Instant::now();

@@ -8,14 +8,15 @@ use super::report::Report;
 use super::{SCRIPT, bare_config, check};
 use crate::error::CliError;
 
-/// Cells made at a time.
+/// How many cells are made at a time.
 const ROUND: usize = 20;
 /// Long enough for a used cell to be gone.
 const REST: Duration = Duration::from_millis(10);
-/// How often the slowest things are measured, at most.
+/// The slowest things are measured at most this often.
 const SLOWEST: usize = 5;
 
-/// Templates made from nothing; the last is kept. The first look for an interpreter is not counted: its answer is remembered.
+/// Makes templates from nothing, and keeps the last one. The first search for an interpreter is not
+/// counted, because its answer is remembered.
 pub(super) async fn cold_templates(
     runtime: &Runtime,
     count: usize,
@@ -23,7 +24,7 @@ pub(super) async fn cold_templates(
     let mut sandbox = runtime.sandbox(bare_config("bench")).await?;
     let mut times = Vec::new();
     for number in 0..count.min(SLOWEST) {
-        // Under another name each, because a sandbox that is ready is shared.
+        // Each one has a name of its own, because a prepared sandbox is shared.
         let config = bare_config(&format!("bench-{number}"));
         let begun = Instant::now();
         sandbox = runtime.sandbox(config).await?;
@@ -62,13 +63,14 @@ pub(super) async fn with_pandas(
     Ok(())
 }
 
-/// Times of cells made ahead and of runs in them.
+/// Times to make cells ahead, and of runs in them.
 #[derive(Default)]
 struct Warm {
     cells: Vec<Duration>,
-    /// As the caller sees it, from asking to having.
+    /// What the caller sees, from request to result.
     runs: Vec<Duration>,
-    /// From the request written to the result built: without taking the cell from the pool and giving it up.
+    /// From the request written to the result built. It leaves out taking the cell from the pool
+    /// and giving it up.
     in_cell: Vec<Duration>,
 }
 
@@ -93,7 +95,7 @@ async fn warm_runs(sandbox: &Sandbox, count: usize, rest: Duration) -> Result<Wa
     Ok(warm)
 }
 
-/// One run as its caller sees it.
+/// Measures one run as its caller sees it.
 pub(super) async fn one_run(sandbox: &Sandbox) -> Result<Duration, CliError> {
     timed_run(sandbox).await.map(|(run, _)| run)
 }

@@ -1,4 +1,4 @@
-//! Many callers at once, each run in a cell that has never run anything.
+//! Many callers at once. Each run gets a cell that has never run anything.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use super::report::Report;
 use crate::args::BenchArgs;
 use crate::error::CliError;
 
-/// Callers of each load.
+/// The number of callers of each load.
 const CALLERS: [usize; 4] = [1, 2, 8, 32];
-/// Calls of the burst.
+/// The number of calls in the burst.
 const BURST: usize = 100;
-/// Warm cells kept for both: what a small service would keep.
+/// How many warm cells are kept for both. A small service would keep as many.
 const STOCK: usize = 8;
 
 pub(super) async fn measure(
@@ -37,7 +37,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// Loads of so many callers each, one after the other.
+/// Measures loads with these numbers of callers, one after the other.
 pub(super) async fn callers(
     sandbox: &Sandbox,
     loads: &[usize],

@@ -1,16 +1,20 @@
-//! What the way out costs: the proxy between a client and a host on loopback, against the same without it.
+//! What the egress proxy costs: the proxy between a client and a host on loopback, compared with
+//! the same without it.
 //!
-//! Where much is carried, client and host are threads that block, as a guest and a server are programs of their own; only the
-//! proxy is on tokio. Each pair of measurements is taken one right after the other. A tunnel is two connections where direct
-//! is one, so on two cores, both of them busy with the direct one, half is what a proxy that costs nothing would leave.
+//! When throughput is measured, client and host are threads that block, because a real guest and a
+//! real server are programs of their own. Only the proxy is on tokio. The two measurements of a
+//! pair are taken one right after the other.
+//!
+//! A tunnel is two connections, and direct is one. On two cores that a direct connection keeps
+//! busy, a proxy that costs nothing would reach half of its throughput.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use belljar::NetworkPolicy;
-use belljar::engine::egress::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
+use belljar::config::NetworkPolicy;
+use belljar::network::{CellEgress, Egress, EgressOptions, Resolve, ResolveError, Resolving};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -18,22 +22,22 @@ use super::report::Report;
 use crate::error::CliError;
 use crate::statistics::Figures;
 
-/// Tunnels held open at once.
+/// How many tunnels are open at once.
 const TUNNELS: usize = 1000;
 /// Bytes sent one way to measure throughput.
 const VOLUME: usize = 128 << 20;
-/// How often, for each way.
+/// How often each direction is measured.
 const ROUNDS: usize = 9;
-/// Bytes a program reads or writes at once.
+/// How many bytes a program reads or writes at once.
 const CHUNK: usize = 64 * 1024;
-/// The first byte of a stream that goes to the host, and of one that is to come from there.
+/// The first byte of a stream says whether the bytes go to the host or come from it.
 const UP: u8 = b'u';
 const DOWN: u8 = b'd';
 
-/// Nobody is asked: the host is listed by its address.
-struct Nobody;
+/// A resolver that is never asked, because the host is listed by its address.
+struct NoResolver;
 
-impl Resolve for Nobody {
+impl Resolve for NoResolver {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Box::pin(async { Err(ResolveError::NotFound) })
     }
@@ -48,7 +52,7 @@ async fn measured(count: usize, report: &mut Report) -> io::Result<()> {
     let (_proxy, proxy) = serve([host, store])?;
     let (mut direct, mut tunnelled) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        // One after the other, so that the machine's mood is in both.
+        // One right after the other, so that both see the same state of the machine.
         direct.push(ask(host, None).await?);
         tunnelled.push(ask(proxy, Some(host)).await?);
     }
@@ -58,10 +62,10 @@ async fn measured(count: usize, report: &mut Report) -> io::Result<()> {
     report.add("connect and one byte, through the proxy", tunnelled);
     report.add_rate("the proxy adds", added, "ms");
     let (up, down) = tokio::task::spawn_blocking(move || {
-        Ok::<_, io::Error>((Carried::compare(store, proxy, UP)?, Carried::compare(store, proxy, DOWN)?))
+        Ok::<_, io::Error>((TunnelCost::compare(store, proxy, UP)?, TunnelCost::compare(store, proxy, DOWN)?))
     })
     .await??;
-    for (way, Carried { throughput, processor }) in [("up", up), ("down", down)] {
+    for (way, TunnelCost { throughput, processor }) in [("up", up), ("down", down)] {
         report.add_rate(format!("throughput of a tunnel {way}, against direct"), throughput, "times");
         report.add_rate(format!("processor time of a tunnel {way}, against direct"), processor, "times");
     }
@@ -84,10 +88,10 @@ fn serve(hosts: [SocketAddr; 2]) -> io::Result<(CellEgress, SocketAddr)> {
         plain_hosts: vec![name],
         ..NetworkPolicy::default()
     };
-    let mut options = EgressOptions::new(Nobody);
+    let mut options = EgressOptions::new(NoResolver);
     options.limits.connections = TUNNELS + 8;
     options.limits.bytes_per_run = u64::MAX;
-    // What it costs is measured, not what it is allowed to cost.
+    // The cost is measured here, not the limit on it.
     options.limits.saved_dials = u32::MAX;
     options.limits.processor_cores = 1024.0;
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
@@ -96,13 +100,13 @@ fn serve(hosts: [SocketAddr; 2]) -> io::Result<(CellEgress, SocketAddr)> {
     Ok((egress.serve(listener).map_err(io::Error::other)?, address))
 }
 
-/// A host on a thread of its own that sends everything back.
+/// Starts a host on a thread of its own that sends everything back.
 fn start_echo() -> io::Result<SocketAddr> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Ends with the process.
+    // The thread ends with the process.
     thread::Builder::new().name("bench-echo".into()).spawn(move || {
         runtime.block_on(async {
             let Ok(listener) = TcpListener::from_std(listener) else { return };
@@ -117,7 +121,7 @@ fn start_echo() -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// A host that takes or gives much, one connection after the other.
+/// Starts a host that takes or sends many bytes, one connection after the other.
 fn start_store() -> io::Result<SocketAddr> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -126,7 +130,7 @@ fn start_store() -> io::Result<SocketAddr> {
             let _ = store(stream);
         }
     };
-    // Ends with the process.
+    // The thread ends with the process.
     thread::Builder::new().name("bench-store".into()).spawn(serve)?;
     Ok(address)
 }
@@ -186,13 +190,13 @@ async fn ask(address: SocketAddr, through_to: Option<SocketAddr>) -> io::Result<
     Ok(begun.elapsed())
 }
 
-/// What a tunnel does to a stream of bytes: medians of tunnel over direct.
-struct Carried {
+/// What a tunnel does to a stream of bytes: medians of tunnel divided by direct.
+struct TunnelCost {
     throughput: f64,
     processor: f64,
 }
 
-impl Carried {
+impl TunnelCost {
     fn compare(host: SocketAddr, proxy: SocketAddr, way: u8) -> io::Result<Self> {
         let (mut throughput, mut processor) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -210,7 +214,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// How long it takes, and what it costs this process, which is all there is: client, proxy and host.
+/// Measures the time, and the processor time of this process. Client, proxy and host are all in it.
 fn carry(address: SocketAddr, through_to: Option<SocketAddr>, way: u8) -> io::Result<(Duration, Duration)> {
     let mut stream = std::net::TcpStream::connect(address)?;
     stream.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! What was measured, for people and for machines.
+//! What was measured, for people and for programs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

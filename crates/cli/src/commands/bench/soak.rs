@@ -1,4 +1,5 @@
-//! Very many runs by more callers than there are cells: is everybody served, and does anything grow?
+//! Very many runs by more callers than there are cells. Is everybody served, and does anything
+//! grow?
 
 use std::fs;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use crate::error::CliError;
 
 const CALLERS: u32 = 32;
 const STOCK: usize = 4;
-/// Cells beyond the stock.
+/// How many cells may be made beyond the stock.
 pub(super) const OVERFLOW: usize = 4;
-/// Runs before the first look, so that what is made once is not taken for growth.
+/// How many runs come before the first look, so that things made once do not count as growth.
 const FIRST: u32 = 100;
 
 pub(super) async fn measure(runtime: &Runtime, runs: u32) -> Result<Report, CliError> {
@@ -27,7 +28,7 @@ pub(super) async fn measure(runtime: &Runtime, runs: u32) -> Result<Report, CliE
         one_run(&sandbox).await?;
     }
     sandbox.warm(STOCK).await?;
-    let before = Holdings::now();
+    let before = HeldResources::now();
     let left = Arc::new(AtomicU32::new(runs));
     let begun = Instant::now();
     let mut callers = JoinSet::new();
@@ -54,7 +55,7 @@ pub(super) async fn measure(runtime: &Runtime, runs: u32) -> Result<Report, CliE
     }
     let seconds = begun.elapsed().as_secs_f64();
     sandbox.warm(STOCK).await?;
-    let after = Holdings::settled(&before).await;
+    let after = HeldResources::settled(&before).await;
     report.add_rate("fresh runs, 32 callers on 4 + 4 cells", f64::from(runs) / seconds, "runs/s");
     report.add_rate("runs that failed", f64::from(failures), "");
     report.add_rate("runs of the caller served least", served.iter().copied().min().unwrap_or(0) as f64, "");
@@ -70,15 +71,16 @@ pub(super) async fn measure(runtime: &Runtime, runs: u32) -> Result<Report, CliE
     Ok(report)
 }
 
-/// What this process holds that could leak.
-struct Holdings {
+/// What this process holds and could leak.
+struct HeldResources {
     resident_kib: f64,
     descriptors: f64,
     processes: f64,
 }
 
-impl Holdings {
-    /// What is held once the last cells are gone; they are taken apart off every caller's path, so that is a moment later.
+impl HeldResources {
+    /// Waits until the last cells are gone, and returns what is held then. Cells are destroyed in
+    /// the background, so it takes a moment.
     async fn settled(before: &Self) -> Self {
         const PATIENCE: Duration = Duration::from_secs(10);
         let begun = Instant::now();
@@ -101,13 +103,13 @@ impl Holdings {
         Self {
             resident_kib: resident.unwrap_or(0.0),
             descriptors: count("/proc/self/fd"),
-            processes: inits() as f64,
+            processes: count_inits() as f64,
         }
     }
 }
 
-/// PID 1s of cells on this machine.
-fn inits() -> usize {
+/// The number of cells' PID 1s on this machine.
+fn count_inits() -> usize {
     let Ok(entries) = fs::read_dir("/proc") else { return 0 };
     let is_init = |path: std::path::PathBuf| {
         fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim() == "belljar-init")

@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
-use belljar::{ResourceLimits, Runtime, SandboxConfig};
+use belljar::config::ResourceLimits;
+use belljar::{Runtime, SandboxConfig};
 
 use super::report::Report;
 use super::{bare_config, check};
 use crate::error::CliError;
 
-/// Events of the stream.
+/// How many events the stream has.
 const EVENTS: usize = 100_000;
-/// How often the large result is measured, at most.
+/// The large result is measured at most this often.
 const LARGE: usize = 20;
 
 pub(super) async fn measure(runtime: &Runtime, count: usize, report: &mut Report) -> Result<(), CliError> {

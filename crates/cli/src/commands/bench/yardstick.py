@@ -1,9 +1,11 @@
-"""A warmed interpreter forked into bare namespaces: what a cell is measured against.
+"""Forks a warmed interpreter into bare namespaces. Cells are compared with it.
 
-Argument: how many. Each child has its own user, pid, mount, ipc, uts and network namespaces and a
-tmpfs. It runs a small script to touch the pages it needs, says that it is ready, and answers one
-request. No ids of its own, no limits, no filters, nothing reaped or reported.
-Prints JSON: milliseconds for each child made, and the microseconds of each first request.
+The argument is the number of children. Each child has its own user, pid, mount, ipc, uts and
+network namespaces and a tmpfs. It runs a small script to touch the pages it needs, reports that it
+is ready, and answers one request. It has no ids of its own, no limits and no filters. Nothing is
+reaped or reported.
+
+Prints JSON: the milliseconds to make each child, and the microseconds of each first request.
 """
 
 import ctypes

@@ -1,4 +1,5 @@
-//! The same machine at the same time, without a sandbox: figures of a machine whose speed changes mean something only beside others.
+//! The same machine at the same time, without a sandbox. The speed of a machine changes, so a
+//! figure means something only beside another one.
 
 use std::io;
 use std::path::Path;
@@ -11,18 +12,18 @@ use super::report::Report;
 
 const SCRIPT: &str = include_str!("yardstick.py");
 
-/// Children forked for it. As many as fit a small machine without being a load test.
+/// How many children are forked. The number fits a small machine and is not a load test.
 const COUNT: usize = 100;
 
-/// What it came to.
+/// The figures.
 #[derive(Debug, Deserialize)]
 pub(super) struct Yardstick {
-    /// Milliseconds for each child, made one after another and waited for together.
+    /// Milliseconds per child. They are made one after another, and waited for together.
     pub(super) each_ms: f64,
     first_us: Vec<f64>,
 }
 
-/// Measures it and adds its rows; `None` where namespaces of one's own cannot be had this way.
+/// Measures it and adds its rows. `None` if this process cannot make namespaces in this way.
 pub(super) fn measure(count: usize, report: &mut Report) -> Option<Yardstick> {
     match run(&report.python_path, count.min(COUNT)) {
         Ok(yardstick) => {

@@ -1,8 +1,8 @@
-//! Where one expected cell hands over its listener: a socket of its own, with a name that nobody can guess.
+//! Where one expected cell hands over its listener: a socket with a name that nobody can guess.
 //!
-//! Every container of a config sees the directory these sockets are in, and guests run in them. None of them may list it, so
-//! a guest has nothing to connect to: it cannot pose as a cell, nor keep one waiting. A socket is there from the moment its
-//! cell is announced until the cell has come.
+//! All containers of a config see the directory of these sockets, and guests run in them. No guest
+//! may list the directory, so it has nothing to connect to. It cannot pose as a cell, nor keep one
+//! waiting. A socket exists from the moment its cell is announced until the cell has connected.
 
 use std::fs;
 use std::io::{self, IoSliceMut};
@@ -22,7 +22,8 @@ use tokio::time::timeout;
 /// How long a cell that has connected may take to hand over its listener.
 const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Makes the directory one in which names must be known. What a proxy before this one has left there is removed.
+/// Makes it impossible to list the directory, so that a socket's name must be known. Removes what
+/// an earlier proxy has left there.
 pub(super) fn close_the_directory() -> io::Result<()> {
     for left in fs::read_dir(EGRESS)? {
         let left = left?.path();
@@ -31,23 +32,24 @@ pub(super) fn close_the_directory() -> io::Result<()> {
     fs::set_permissions(EGRESS, PermissionsExt::from_mode(0o711))
 }
 
-/// An open door. It is gone when this is dropped.
+/// An open door. Dropping it removes it.
 pub(super) struct Door {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Door {
-    /// Opens one under a name that only the expected cell is told.
+    /// Opens a door under a name that only the expected cell is told.
     pub(super) fn open(name: &str) -> io::Result<Self> {
         let path = Path::new(EGRESS).join(name);
         let door = Self { listener: UnixListener::bind(&path)?, path };
-        // A cell's user is another one; whoever knows the name may come in.
+        // The cell runs as another user. Whoever knows the name may connect.
         fs::set_permissions(&door.path, PermissionsExt::from_mode(0o666))?;
         Ok(door)
     }
 
-    /// Waits for the cell and takes its listener; `serve` is what happens before the cell is told that all is well.
+    /// Waits for the cell and takes its listener. `serve` runs before the cell is told that all is
+    /// well.
     pub(super) async fn meet(self, serve: impl FnOnce(TcpListener) -> Result<(), String>) -> io::Result<()> {
         let (mut stream, listener) = loop {
             let (stream, _) = self.listener.accept().await?;

@@ -1,8 +1,9 @@
-//! How this very program is the proxy in a container: it is put into an image and started there under another name.
+//! How this very program becomes the proxy in a container. It is put into an image, and started
+//! there under another name.
 
 use super::server;
 
-/// The name.
+/// The name under which the program is the proxy.
 pub(super) const PROXY_NAME: &str = "/belljar-egress-proxy";
 
 belljar_jail::run_instead_of_main!(PROXY_NAME, server::run);

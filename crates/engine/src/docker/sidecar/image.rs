@@ -1,7 +1,8 @@
 //! The proxy's image: our own executable and the libraries it is linked with, and nothing else.
 //!
-//! There is no second program to build, ship or find: whoever links this crate carries the proxy. A static executable brings no
-//! libraries; a dynamic one has those it runs with right now.
+//! There is no second program to build, ship or find, because whoever links this crate carries the
+//! proxy. A static executable brings no libraries. A dynamic one brings those it runs with right
+//! now.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -23,18 +24,18 @@ use crate::docker::daemon::Daemon;
 use crate::docker::labels;
 use belljar_core::layout::EGRESS;
 
-/// Who the proxy is in its container.
+/// The user of the proxy in its container.
 const NOBODY: u64 = 65534;
 
 struct Contents {
     tag: String,
     checksum: String,
-    /// By their place in the image.
+    /// The files, by their path in the image.
     files: BTreeMap<PathBuf, Vec<u8>>,
     library_path: String,
 }
 
-/// The image's name; built if the daemon does not have it.
+/// The image's name. Builds the image if the daemon does not have it.
 pub(super) async fn ensure(
     daemon: &Daemon,
     progress: &mut (dyn FnMut(Progress) + Send),
@@ -43,7 +44,7 @@ pub(super) async fn ensure(
     check_architecture(daemon)?;
     let contents = CONTENTS
         .get_or_try_init(|| async {
-            // Reads and hashes many megabytes.
+            // On a thread, because it reads and hashes many megabytes.
             let read = on_a_thread("belljar-image", contents).await??;
             Ok::<_, io::Error>(Arc::new(read))
         })
@@ -92,7 +93,7 @@ fn contents() -> io::Result<Contents> {
         let (directory, name) = (library.parent(), library.file_name());
         let (Some(directory), Some(name)) = (directory, name) else { continue };
         if name.to_string_lossy().starts_with("ld-") {
-            // Executables name their loader by one of these places, whatever the file's own is.
+            // Executables name their loader by one of these paths, wherever the file itself is.
             for place in ["/lib", "/lib64"] {
                 files.insert(Path::new(place).join(name), bytes.clone());
             }

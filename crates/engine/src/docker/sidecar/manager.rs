@@ -17,18 +17,19 @@ use crate::docker::DockerError;
 use crate::docker::attach::{AttachReader, Attached, attach};
 use crate::docker::labels::random;
 
-/// A proxy that dies is followed by another after this long, doubled each time it dies young.
+/// How long to wait before a dead proxy is replaced. Doubled each time one dies young.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_LINE: usize = 16 << 20;
-/// Denials kept for a cell until somebody asks: more are counted in its decisions anyway.
+/// How many denials of a cell are kept until somebody asks. The cell's decisions count the others
+/// too.
 const DENIALS_KEPT: usize = 1000;
 
 /// Keeps a proxy running.
 pub(super) struct Manager {
     setup: Setup,
     state: Mutex<State>,
-    /// The number of the proxy that serves now, or nothing while there is none.
+    /// The number of the proxy that serves now. `None` while there is none.
     present: watch::Sender<Option<u64>>,
     stopped: AtomicBool,
     stop: tokio::sync::Notify,
@@ -46,7 +47,7 @@ struct State {
 }
 
 impl Manager {
-    /// Starts the first proxy, and a task that starts the next whenever one dies.
+    /// Starts the first proxy, and a task that replaces a proxy when it dies.
     pub(super) async fn start(setup: Setup) -> Result<Arc<Self>, DockerError> {
         let volume = VolumeCreateRequest {
             name: Some(setup.volume.clone()),
@@ -85,7 +86,8 @@ impl Manager {
         *self.present.borrow() == Some(generation)
     }
 
-    /// Announces a cell, an old one or a new one, to the proxy there is or will be: its number, its token, whose it is.
+    /// Announces a cell, known or new, to the current proxy or the next one. Returns the cell's
+    /// number, its token, and the number of the proxy.
     pub(super) async fn expect(&self, cell: Option<u64>) -> Result<(u64, String, u64), DockerError> {
         let Some(generation) = self.wait_until_present().await else {
             return Err(self.setup.failed("it is gone and does not come back", Vec::new()));
@@ -102,14 +104,14 @@ impl Manager {
         }
     }
 
-    /// The number of the proxy that serves, once one does.
+    /// Waits until a proxy serves. Returns its number.
     async fn wait_until_present(&self) -> Option<u64> {
         let mut present = self.present.subscribe();
         let there = tokio::time::timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
         there.ok()?.ok().and_then(|generation| *generation)
     }
 
-    /// Says something that is answered; nothing when the proxy is gone or does not answer in time.
+    /// Sends an order that is answered. `None` if the proxy is gone or does not answer in time.
     async fn ask(&self, order: impl FnOnce(u64) -> Order) -> Option<Vec<Decision>> {
         let answer = {
             let mut state = self.lock();
@@ -272,7 +274,7 @@ impl Manager {
         }
     }
 
-    /// Takes what the proxy reports until it is gone.
+    /// Reads what the proxy reports until the proxy is gone.
     async fn listen(&self, mut reader: AttachReader) {
         let mut lines = Lines::with_limit(LONGEST_LINE);
         loop {

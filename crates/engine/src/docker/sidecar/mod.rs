@@ -1,19 +1,22 @@
 //! The proxy beside the containers of one config.
 //!
 //! ```text
-//!   cell (no network)                         proxy (its own container, the only one with a network)
-//!   PID 1 makes a listener on lo ──────────►  a door of its own, in a volume of this config alone
-//!           the listener (SCM_RIGHTS)         accepts on the cell's loopback, with the config's policy
-//!                                             decisions ──stdout──► engine ──► ExecutionResult.network
+//!   cell (no network)                proxy (its own container, the only one with a network)
+//!   PID 1 makes a listener on lo ──► a door of its own, in a volume of this config alone
+//!      the listener (SCM_RIGHTS)     accepts on the cell's loopback, with the config's policy
+//!                                    decisions ──stdout──► engine ──► ExecutionResult.network
 //! ```
 //!
-//! A shared bridge, `internal` or not, would let containers of one config talk to each other and to every port of the daemon's host that
-//! listens on all addresses. This way they have no interface to do it with, and which cell asks is known by the listener.
+//! On a shared bridge, `internal` or not, containers of one config could talk to each other, and to
+//! every port of the daemon's host that listens on all addresses. Here they have no interface to do
+//! that with. The listener shows which cell asks.
 //!
-//! Whoever connects to a listener has made a socket, and a container in which somebody did is never used again. So what a use has left in
-//! the proxy's hands, or in a listener's queue, ends with its container.
+//! Whoever connects to a listener has made a socket. A container in which a socket was made is
+//! never used again. So whatever a use has left with the proxy, or in a listener's queue, ends with
+//! its container.
 //!
-//! When a proxy dies its listeners die with it, so nobody is let out; another is started, and each cell is introduced to it before its next run.
+//! When a proxy dies, its listeners die with it, so nobody can get out. Another proxy is started,
+//! and each cell is introduced to it before the cell's next run.
 
 mod door;
 mod entry;
@@ -40,7 +43,7 @@ use crate::engine::{Blueprint, BoxFuture};
 use crate::supervised::{ContainerEgress, Introduction};
 use crate::{EngineError, Progress};
 
-/// How long a proxy may take to be there again.
+/// How long the next proxy may take until it serves.
 const THERE_WITHIN: Duration = Duration::from_secs(30);
 /// How long it may take to answer a question.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
@@ -54,7 +57,7 @@ pub(super) struct SidecarSettings<'a> {
     pub(super) settings: &'a Docker,
 }
 
-/// One config's proxy, kept running for as long as this is held.
+/// The proxy of one config. It is kept running as long as this is held.
 pub(super) struct Sidecar {
     manager: Arc<Manager>,
 }
@@ -76,12 +79,13 @@ impl Sidecar {
         Ok(Self { manager })
     }
 
-    /// The authority, as PEM, that programs in the cells must believe, if the policy opens TLS to a host.
+    /// The certificate authority, as PEM, that programs in the cells must trust. `None` unless the
+    /// policy terminates TLS for a host.
     pub(super) fn authority(&self) -> Option<String> {
         self.manager.authority()
     }
 
-    /// The volume that holds its socket.
+    /// The volume that holds its sockets.
     pub(super) fn volume(&self) -> &str {
         self.manager.volume()
     }
@@ -100,11 +104,11 @@ impl Drop for Sidecar {
     }
 }
 
-/// One cell's way out, as the engine sees it.
+/// One cell's access to the network, as the engine sees it.
 pub(super) struct CellProxy {
     manager: Arc<Manager>,
     cell: u64,
-    /// Which of the proxies, one after the other, holds the cell's listener.
+    /// The number of the proxy that holds the cell's listener. Each new proxy gets the next number.
     generation: u64,
 }
 
@@ -129,7 +133,7 @@ impl ContainerEgress for CellProxy {
     }
 }
 
-/// Where a container finds the door that has this secret name.
+/// The path of the door with this secret name, inside a container.
 pub(super) fn socket_of(token: &str) -> String {
     format!("{EGRESS}/{token}")
 }

@@ -1,4 +1,4 @@
-//! What the engine and its proxy containers say to each other: a line of JSON each.
+//! The messages between the engine and its proxy containers. Each is one line of JSON.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,20 +10,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Order {
-    /// The first word: whom cells may talk to. Values of secrets travel here and nowhere else.
+    /// The first message: which hosts cells may reach. Only this message carries the values of
+    /// secrets.
     Start {
         policy: NetworkPolicy,
         secrets: BTreeMap<String, String>,
         known_hosts: BTreeMap<String, IpAddr>,
         roots_pem: Option<String>,
-        /// How much of the processor may be used for each cell.
+        /// How many processor cores may be used for each cell.
         processor_cores: f64,
     },
-    /// A cell will bring its listener to the door of this name, once. Answered when the door is there and whatever an earlier use
-    /// of the cell has left is at its end.
+    /// A cell will bring its listener to the door with this name, once. Answered when the door is
+    /// open and everything that an earlier use of the cell left has ended.
     Expect { cell: u64, token: String, answer: u64 },
-    /// What the cell asked for since the last time; its next run then has its own number of bytes. There is none after
-    /// the last: its connections end.
+    /// Asks for the cell's decisions since the last `Tell`. The cell's next run then gets the full
+    /// byte allowance again. After the last `Tell` there is no next run: the cell's connections
+    /// end.
     Tell { cell: u64, is_last: bool, answer: u64 },
     /// The cell is gone.
     Forget { cell: u64 },
@@ -33,9 +35,9 @@ pub(super) enum Order {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Report {
-    /// It listens. The authority is there when the policy opens TLS to a host.
+    /// The proxy listens. The authority is there if the policy terminates TLS for a host.
     Ready { authority: Option<String> },
-    /// It cannot.
+    /// The proxy cannot serve.
     Failed { reason: String },
     /// The answer to an `Expect`.
     Expected { answer: u64 },
@@ -45,7 +47,7 @@ pub(super) enum Report {
     Denial { cell: u64, decision: Decision },
 }
 
-/// One line.
+/// One message as a line.
 pub(super) fn line(word: &impl Serialize) -> String {
     let mut line = serde_json::to_string(word).expect("words are plain data");
     line.push('\n');

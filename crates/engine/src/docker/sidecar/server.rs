@@ -1,8 +1,9 @@
 //! The proxy's own side: what our executable does in the container that has a network.
 //!
-//! It knows one policy. A cell that was announced on stdin comes to its [`Door`] with a listener that it made on its own
-//! loopback; from then on the proxy accepts there, and nobody else can. The same cell is announced anew for each use: what
-//! the last use left is ended first, so that nothing of it is sent, decided or told any more.
+//! The proxy knows one policy. A cell is announced on stdin, and comes to its [`Door`] with a
+//! listener that it made on its own loopback. From then on the proxy accepts connections there, and
+//! nobody else can. The same cell is announced again for each use. What the last use left is ended
+//! first, so nothing of it is sent, decided or reported any more.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, Write};
@@ -19,7 +20,7 @@ use tokio::task::AbortHandle;
 use super::door::{self, Door};
 use super::protocol::{Order, Report, line};
 
-/// Serves until stdin ends, which it does with whoever started us.
+/// Serves until stdin ends. It ends when the program that started this one does.
 #[expect(clippy::exit, reason = "it runs in place of main")]
 pub(crate) fn run() -> ! {
     let failed = match serve() {
@@ -43,7 +44,7 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Lines are whole, whoever writes them.
+/// Writes one report. The lock keeps lines whole when several tasks write.
 fn tell(report: &Report) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(line(report).as_bytes()).and_then(|()| stdout.flush());
@@ -55,9 +56,9 @@ struct Proxy {
     cells: Mutex<HashMap<u64, Member>>,
 }
 
-/// A cell as far as it has come.
+/// How far a cell has come.
 enum Member {
-    /// It was announced, as the one that is answered by this number; this waits for it.
+    /// It was announced by the order with this answer number. The task waits for it at its door.
     Expected(u64, AbortHandle),
     Served(CellEgress),
 }
@@ -93,7 +94,7 @@ impl Proxy {
                 cells.insert(cell, Member::Expected(answer, expecting.abort_handle()));
             }
             Order::Tell { cell, is_last: true, answer } => match cells.remove(&cell) {
-                // Closed first, so that what is told is all there was.
+                // Closed first, so that the report is complete.
                 Some(Member::Served(egress)) => {
                     self.handle.spawn(async move {
                         let decisions = egress.close().await;
@@ -121,7 +122,7 @@ impl Proxy {
         }
     }
 
-    /// Ends what the cell's last use left, opens the door, and serves the cell when it has come.
+    /// Ends what the cell's last use left, opens the door, and serves the cell when it connects.
     async fn expect(self: Arc<Self>, expected: Expected, before: Option<Member>) {
         let Expected { cell, token, answer } = expected;
         match before {
@@ -133,7 +134,7 @@ impl Proxy {
             Ok(door) => door,
             Err(error) => return tell(&Report::Failed { reason: format!("no door for a cell: {error}") }),
         };
-        // After everything that the last use had to say.
+        // Reported after everything that belongs to the last use.
         tell(&Report::Expected { answer });
         let met = door.meet(|listener| self.introduce(cell, answer, listener)).await;
         if let Err(error) = met {
@@ -144,7 +145,7 @@ impl Proxy {
     fn introduce(&self, cell: u64, announced: u64, listener: TcpListener) -> Result<(), String> {
         let on_denial = move |decision: &Decision| tell(&Report::Denial { cell, decision: decision.clone() });
         let mut cells = self.lock();
-        // It may have been forgotten meanwhile, or announced again.
+        // It may have been forgotten in the meantime, or announced again.
         let member = cells.get_mut(&cell);
         let is_this_one =
             |member: &&mut Member| matches!(member, Member::Expected(number, _) if *number == announced);
@@ -162,7 +163,7 @@ struct Expected {
     answer: u64,
 }
 
-/// Names that are known without asking, and a resolver for the others.
+/// Known host names, and a resolver for the others.
 struct Known {
     hosts: BTreeMap<String, IpAddr>,
     others: Option<SystemResolver>,

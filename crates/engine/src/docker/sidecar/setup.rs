@@ -39,7 +39,7 @@ impl Setup {
         let SidecarSettings { daemon, controller, remover, blueprint, settings } = settings;
         let config = &blueprint.config;
         let policy = config.network_policy.clone();
-        // Only those it is to set: the proxy need not know the others.
+        // Only the secrets that the policy injects. The proxy does not need the others.
         let secrets = blueprint
             .injected
             .iter()
@@ -58,7 +58,8 @@ impl Setup {
             policy,
             known_hosts: settings.known_hosts.clone(),
             roots_pem: settings.roots_pem.clone().or_else(host_roots),
-            // As much for each cell as it has itself: who may use half a processor shall not have another do its work.
+            // The proxy may use as much processor for a cell as the cell itself. Otherwise a cell
+            // that may use half a core could make the proxy work for it.
             processor_cores: config.resource_limits.cpu_quota,
         }
     }
@@ -110,7 +111,8 @@ impl Setup {
     }
 }
 
-/// The authorities this machine believes, but for those that cannot be read: they are no reason to believe none.
+/// The certificate authorities this machine trusts. Those that cannot be read are left out, and the
+/// others are still trusted.
 fn host_roots() -> Option<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let bundle = guest::host_bundle()?;

@@ -12,14 +12,14 @@ import socket
 def open_listener(settings):
     """Makes a listener on this container's loopback and gives it to the proxy.
 
-    Only the proxy has it from then on, so it goes with the proxy. Whoever connects later is refused
-    at once.
+    From then on only the proxy has it, so it closes when the proxy ends. Later connections are
+    refused at once.
     """
     with socket.create_server(("127.0.0.1", settings["port"]), backlog=128) as listener:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as proxy:
             proxy.settimeout(20)
             proxy.connect(settings["socket"])
-            with _more_on_its_way():
+            with _raised_file_limit():
                 socket.send_fds(proxy, [b"\n"], [listener.fileno()])
             answer = proxy.recv(256)
             if answer != b"ok\n":
@@ -29,10 +29,11 @@ def open_listener(settings):
 
 
 @contextlib.contextmanager
-def _more_on_its_way():
-    """Lets our descriptor pass, however many guests with our user id have on their way.
+def _raised_file_limit():
+    """Raises the limit on open files, so that this process can send a descriptor.
 
-    The kernel compares their number with the limit of the sender.
+    The kernel counts the descriptors in flight of all processes with this user id, guests included.
+    It compares their number with the limit of the sender.
     """
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -43,9 +44,10 @@ def _more_on_its_way():
 
 
 def trust(authority, bundle_file):
-    """Writes the image's certificates and one authority more to where the variables of this container point.
+    """Writes the image's certificates and one more authority to `bundle_file`.
 
-    Guests can write there too: they have our user id.
+    The container's environment points there. Guests can write there too, because they have the same
+    user id.
     """
     of_the_image = (
         "/etc/ssl/certs/ca-certificates.crt",

@@ -1,4 +1,4 @@
-"""The process that runs the scripts of one use: how a fork becomes one, and what it says."""
+"""The process that runs the scripts of one use: how a fork becomes one, and what it sends."""
 
 import json
 import os
@@ -9,17 +9,17 @@ import socket
 import belljar_rights as rights
 
 ROOM = 128 * 1024
-#: How often prints and frames are read in turn until they fit together. A guest that never pauses
-#: would keep us here.
+#: How often output and frames are read in turn until they fit together. Without a limit, a guest
+#: that never pauses would keep this process here.
 ROUNDS = 8
 
 _zeros = bytes(ROOM)
-# What a guest says lands here: frames, stdout, stderr.
+# What a guest sends is read into these: frames, stdout, stderr.
 _areas = [bytearray(ROOM) for _ in range(3)]
 
 
 class Guest:
-    """The process that runs the scripts of one use, and what it says."""
+    """The process that runs the scripts of one use, and what it sends."""
 
     def __init__(self, harness, modules, layout, open_files, announce):
         self.channel, theirs = socket.socketpair()
@@ -41,9 +41,9 @@ class Guest:
         self.status = None
 
     def gather(self):
-        """Reads until prints and frames fit together.
+        """Reads until output and frames fit together.
 
-        Then every frame is here that was written before the last print, and the other way round.
+        Then every frame that was written before the last output is here, and the other way round.
         """
         for _ in range(ROUNDS):
             framed = self._read(0)
@@ -71,7 +71,7 @@ class Guest:
         return _areas[0].find(word, 0, self._filled[0]) >= 0
 
     def complaint(self):
-        """What it has printed to stderr and nobody has taken."""
+        """What it has printed to stderr and nobody has read yet."""
         return bytes(_areas[2][: self._filled[2]]).decode("utf-8", "replace").strip()
 
     def framed(self):
@@ -85,7 +85,7 @@ class Guest:
         self.forget()
 
     def forget(self):
-        """Wipes what was read and not more.
+        """Wipes only the bytes that were read.
 
         The guest shares these pages, so the kernel copies each one that is written to.
         """
@@ -101,7 +101,7 @@ class Guest:
 
 
 def become_guest(harness, modules, layout, open_files, announce, streams):
-    """What a fork does to be a guest: no way back to the host but its own three streams."""
+    """Turns a fork into a guest. Its only connection to the host are its own three streams."""
     channel, stdout, stderr = streams
     number = layout["channel"]
     try:
@@ -121,12 +121,13 @@ def become_guest(harness, modules, layout, open_files, announce, streams):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         rights.prctl(rights.PR_SET_DUMPABLE, 1)
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(score, b"1000")  # Rather the script than its supervisor.
+        os.write(score, b"1000")  # The kernel kills the script before its supervisor.
         os.close(score)
     except BaseException as error:
         os.write(2, f"the guest could not be started: {type(error).__name__}: {error}\n".encode())
         os._exit(70)
-    # Whatever it raises goes up to the top: a guest whose harness fails ends as any Python program does.
+    # Exceptions are not caught from here on: a guest whose harness fails ends like any Python
+    # program.
     main, spare = modules
     channel = harness.enter(number, layout["workspace"])
     # Nobody waits for the rest, unless a request is here already.
@@ -142,7 +143,7 @@ def kill_all():
 
 
 def reap(guest):
-    """Collects the dead; whether the guest is one of them."""
+    """Collects dead children. Returns whether the guest is one of them."""
     ended = False
     while True:
         try:

@@ -1,6 +1,7 @@
 """The container's own stdin and stdout.
 
-What passes here is kept in one buffer and wiped, because the next guest is a copy of this process.
+Bytes that pass through here are kept in one buffer and wiped, because the next guest is a copy of
+this process.
 """
 
 import json
@@ -31,7 +32,7 @@ class Host:
                 pieces[0] = pieces[0][written:]
 
     def fill(self):
-        """Reads what there is; False when the host is gone."""
+        """Reads what there is. Returns False if the host is gone."""
         if self._begin == self._end:
             self._wipe()
         elif self._begin and self._end == len(self._inbox):
@@ -43,7 +44,7 @@ class Host:
         return read > 0
 
     def next_line(self):
-        """The next message, if it is all there."""
+        """The next message, if it is complete."""
         at = self._inbox.find(b"\n", self._begin, self._end)
         if at < 0:
             return None
@@ -55,7 +56,7 @@ class Host:
         return self._end > self._begin
 
     def pass_on(self, descriptor, most):
-        """Writes up to `most` of the bytes at hand to a descriptor; how many."""
+        """Writes up to `most` of the buffered bytes to a descriptor. Returns how many."""
         piece = memoryview(self._inbox)[self._begin : min(self._end, self._begin + most)]
         written = os.write(descriptor, piece)
         self._begin += written

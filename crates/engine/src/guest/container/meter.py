@@ -1,10 +1,13 @@
-"""What the kernel counts for this container, and whether its places are full."""
+"""What the kernel counts for this container, and whether its scratch space is full."""
 
 import os
 
 
 class Meter:
-    """This container's control group, from inside: version 1 or 2. A figure that cannot be read is null."""
+    """This container's control group, seen from inside: version 1 or 2.
+
+    A figure that cannot be read is null.
+    """
 
     def __init__(self):
         self._files = {}
@@ -35,7 +38,10 @@ class Meter:
         return int(words[words.index(key) + 1])
 
     def begin_anew(self):
-        """No run is charged with what is spent until the next request: that is for getting ready."""
+        """Counts from the next request on.
+
+        What is spent until then is for getting ready, and no run is charged with it.
+        """
         self._before = None
 
     def begin(self):
@@ -47,7 +53,7 @@ class Meter:
         return used // 1000 if used is not None and self._in_nanoseconds else used
 
     def cpu_micros(self):
-        """Since the first request to this guest."""
+        """Processor time since the first request to this guest."""
         if self._before is None:
             return 0 if "cpu" in self._files else None
         return self._spent() - self._before
@@ -62,7 +68,10 @@ class Meter:
 
 
 def is_full(places):
-    """Whether one of the places is full that every guest can write to. The root file system is read-only."""
+    """Whether one of the places that every guest can write to is full.
+
+    The root file system is read-only.
+    """
     for place in places:
         space = os.statvfs(place)
         if space.f_bavail == 0 or space.f_ffree == 0:

@@ -1,4 +1,4 @@
-"""Makes an image ready to be a container of ours; runs while it is built, as root."""
+"""Prepares an image for Belljar's containers. Runs as root while the image is built."""
 
 import compileall
 import json
@@ -15,7 +15,7 @@ def give_up(reason):
 
 
 def stage(layer):
-    """Makes a place that the installer may fill, who is nobody special."""
+    """Makes a directory that the installer may fill. The installer runs without privileges."""
     os.makedirs(layer, exist_ok=True)
     os.chown(layer, GUEST_ID, GUEST_ID)
 
@@ -31,7 +31,7 @@ def image():
     for place, mode in (("workspace", 0o1777), ("belljar", 0o1777), ("tools", 0o755), ("layer", 0o755)):
         os.makedirs(layout[place], exist_ok=True)
         os.chmod(layout[place], mode)
-    # Compiled here, because nobody can write there later.
+    # Compiled now, because nothing can be written there later.
     for place in (HOME, layout["tools"], layout["layer"]):
         compileall.compile_dir(place, quiet=2)
 

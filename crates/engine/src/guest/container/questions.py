@@ -1,10 +1,10 @@
-"""What this process is asked about: things of the kernel's that no limit counts.
+"""Answers the kernel's questions about objects that no limit counts.
 
 The kernel asks before a guest makes a socket of the Internet families, a connection, or a lock on a
 part of a file. It waits for the answer. The answer is yes until there are too many.
 
-A socket of the Internet families also ends the container's use. From then on its network namespace
-is not as it was, and nobody can say how: ports, routes, labels and counters outlive their socket.
+A socket of the Internet families also means that the container is not reused. Its network namespace
+has changed, and nobody can say how: ports, routes, labels and counters outlive their socket.
 """
 
 import errno
@@ -17,14 +17,15 @@ import threading
 RECEIVE, SEND, CONTINUE = 0xC0502100, 0xC0182101, 1
 QUESTION, ANSWER = struct.Struct("=Q8xi60x"), struct.Struct("=QqiI")
 SOCKET, FCNTL = {"x86_64": (41, 72), "aarch64": (198, 25)}[os.uname().machine]
-#: Who asked may have died since the kernel said so; to receive would then be to wait for the next one.
+#: The process that asked may be dead by now. Then receiving would wait for the next question, so an
+#: alarm ends the wait after this many seconds.
 WAKE_UP = 0.01
 
 
 class Questions:
-    """What is asked in this container, and what was answered.
+    """The questions of this container, and their answers.
 
-    Without a listener nobody asks, and anything may have been made.
+    Without a listener the kernel does not ask, and anything may have been made.
     """
 
     def __init__(self, listener, most_sockets, most_locks):
@@ -36,19 +37,19 @@ class Questions:
         signal.signal(signal.SIGALRM, self._wake_up)
 
     def answer(self, tell_of_sockets):
-        """Somebody asks, or did."""
+        """Answers a question, if the process that asked is still there."""
         question = self._receive_soon()
         if question is None:
             return
         if question[1] == SOCKET:
-            # Told before it is made: the host must never think that there was none.
+            # The host is told before the socket is made. It must never think that there was none.
             tell_of_sockets()
             self.answer_elsewhere(question)
         else:
             self._reply(self.descriptor, question)
 
     def answer_elsewhere(self, question=None):
-        """From now on a thread answers, and nothing is forked any more."""
+        """Lets a thread answer from now on. Nothing is forked any longer."""
         self.sockets_were_made = True
         descriptor = self.descriptor
         if descriptor is None:
@@ -61,14 +62,15 @@ class Questions:
             ).start()
             self.descriptor = None
         except RuntimeError:
-            pass  # The guest has used up all processes. The next question brings us here again.
+            pass  # The guest has used up all processes. The next question tries again.
 
     def _answer_all(self, descriptor):
         while True:
             try:
                 self._reply(descriptor, _receive(descriptor, bytearray(QUESTION.size)))
             except OSError:
-                # Who asked is dead. Only where nobody is left who could ask does it go on like this.
+                # The process that asked is dead. The error repeats only if no process is left that
+                # could ask.
                 if not _somebody_may_ask(descriptor):
                     return
 
@@ -82,7 +84,7 @@ class Questions:
             finally:
                 self._waiting = False
         except OSError:
-            pass  # Woken up, perhaps just after it came.
+            pass  # The alarm woke it up, perhaps just after the question came.
         signal.setitimer(signal.ITIMER_REAL, 0)
         received = QUESTION.unpack(question)
         return received if received[0] else None
@@ -99,7 +101,7 @@ class Questions:
         try:
             fcntl.ioctl(descriptor, SEND, ANSWER.pack(number, 0, *answer))
         except OSError:
-            pass  # Who asked is dead.
+            pass  # The process that asked is dead.
 
     def _one_more_socket(self):
         return 0 if sockets_in_use() < self._most_sockets else errno.ENFILE
@@ -119,14 +121,14 @@ def _receive(descriptor, question):
 
 
 def sockets_in_use():
-    """Of all kinds, in the container's network: `sockets: used 12`."""
+    """Sockets of all kinds in the container's network: `sockets: used 12`."""
     return int(_read("/proc/self/net/sockstat").split(b"\n", 1)[0].split()[-1])
 
 
 def _count_locks(most):
-    """Those of all processes but this one, up to so many.
+    """Counts the locks of all processes but this one, up to `most`.
 
-    A process that hides its own counts as one too many.
+    If a process hides its locks, the answer is `most`.
     """
     count = 0
     for pid in os.listdir("/proc"):

@@ -1,6 +1,6 @@
-"""Makes a container as good as new after a use, or says that it cannot.
+"""Makes a container as good as new after a use, or reports that it cannot.
 
-Nothing is believed to be empty or gone: it is looked at.
+It never assumes that something is empty or gone, but looks.
 """
 
 import errno
@@ -18,7 +18,7 @@ PIECE = 64 * 1024
 def empty(place, deadline):
     """Removes everything in a directory, however deep, with one descriptor.
 
-    What is below comes up a level first.
+    Directories below are moved up a level first.
     """
     top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -27,7 +27,7 @@ def empty(place, deadline):
             with os.scandir(top) as entries:
                 names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
             if not names:
-                # When something was last done here is a trace too.
+                # The time of the last change is a trace too.
                 os.utime(top)
                 return
             for name, is_directory in names:
@@ -66,7 +66,7 @@ IPC_RMID = 0
 class Kernel:
     """What the kernel keeps of a guest when all its processes are gone.
 
-    The files are held open, because they are read after every use.
+    The files stay open, because they are read after every use.
     """
 
     def __init__(self):
@@ -81,7 +81,7 @@ class Kernel:
                 self._ipc[name] = (descriptor, remove)
 
     def forget_objects(self):
-        """System V memory, semaphores and queues outlive whoever made them."""
+        """Removes System V memory, semaphores and queues, which outlive the process that made them."""
         for name, (descriptor, remove) in self._ipc.items():
             left = self._numbers(descriptor)
             for number in left:
@@ -111,10 +111,9 @@ def read_whole(descriptor):
 
 
 def surroundings(granted):
-    """What the host compares with what it meant.
+    """Facts that the host compares with its intentions.
 
-    Which machine this is, what is mounted where something was granted, and where that is without
-    links.
+    They say which machine this is, what is mounted at each granted path, and the real path of it.
     """
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         boot_id = file.read().strip()
@@ -127,18 +126,18 @@ def surroundings(granted):
 
 
 def places(granted, scratch):
-    """Every place in memory that a guest can write to: ours, and what the container's runtime adds.
+    """Every place in memory that a guest can write to.
 
-    Not what was granted.
+    Some are Belljar's own, others come from the container runtime. Granted places are left out.
     """
     found = []
     with open("/proc/self/mounts", encoding="utf-8") as file:
         for line in file:
             path, kind, options = line.split()[1:4]
-            path = path.encode().decode("unicode_escape")  # A space is written in octal.
+            path = path.encode().decode("unicode_escape")  # Spaces are octal there.
             in_memory = kind in ("tmpfs", "ramfs", "mqueue") and "rw" in options.split(",")
             theirs = any(path == grant or path.startswith(grant + "/") for grant in granted)
-            # Not a directory: a file that is masked by the null device.
+            # If it is not a directory, it is a file that the null device masks.
             if in_memory and not theirs and os.path.isdir(path) and os.access(path, os.W_OK):
                 found.append(path)
     missing = [place for place in scratch if place not in found]
@@ -150,7 +149,7 @@ def places(granted, scratch):
 def make_as_new(places, next_guest, wait_for_a_death):
     """Undoes whatever a guest did, or raises.
 
-    Everything has been killed but the next guest, which was forked after that.
+    Everything was killed before. The next guest was forked after that.
     """
     deadline = time.monotonic() + WITHIN
     while True:
@@ -172,7 +171,7 @@ def make_as_new(places, next_guest, wait_for_a_death):
         wait_for_a_death()
     for place in places:
         empty(place, deadline)
-        # A file without a name may be on its way to somebody who is dead.
+        # A file without a name may be in the queue of a dead process.
         room = os.statvfs(place)
         if room.f_bfree != room.f_blocks:
             raise OSError(errno.EBUSY, f"something in {place} is still there, without a name")

@@ -1,4 +1,4 @@
-"""What the supervisor gives up for itself and every guest, through calls that Python has no names for."""
+"""Gives up rights, for the supervisor and every guest. Python has no names for these calls."""
 
 import ctypes
 import os
@@ -25,15 +25,15 @@ class _Filter(ctypes.Structure):
 
 
 def refuse_calls(home):
-    """Installs the filter that zygotes and cells of every engine have, before anybody else's code runs."""
+    """Installs the filter of zygotes and cells of every engine, before any other code runs."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     _install(f"{home}/filter")
 
 
 def refuse_more_calls(home):
-    """Installs the one that guests have besides, once everything is loaded that they share.
+    """Installs the additional filter of guests, once everything that they share is loaded.
 
-    Returns the descriptor on which somebody is asked about sockets, or None where a filter above
+    Returns the descriptor on which the kernel asks about sockets. Returns None if an outer filter
     asks already.
     """
     program = _program(f"{home}/filter-watched")
@@ -56,14 +56,14 @@ def _install(path):
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 
-def settle_login():
+def set_login_id():
     """Sets the login id to nobody.
 
-    A process without one may take any, once. The host's audit log would then show a guest's deeds
-    as somebody else's.
+    A process without a login id may choose any, once. The host's audit log would then show what a
+    guest does as done by somebody else.
     """
     try:
         with open("/proc/self/loginuid", "w") as file:
             file.write(NOBODY)
     except OSError:
-        pass  # It has one, or this kernel knows none.
+        pass  # It has a login id already, or this kernel has none.

@@ -1,29 +1,29 @@
-"""PID 1 of a container that is used again: it runs one guest at a time and stands between it and the host.
+"""PID 1 of a reused container. It runs one guest at a time, and is between the guest and the host.
 
-    boot:  give up rights ─► load tools and preloads (harness) ─► "ready" ─► fork a guest ahead of need
-    use:   host ─stdin─► guest's channel          guest's channel, stdout, stderr ─► host, as "output"
+    boot:  give up rights ─► load tools and preloads (harness) ─► "ready" ─► fork the first guest
+    use:   host ─stdin─► guest's channel       guest's channel, stdout, stderr ─► host, as "output"
     reset: kill everything ─► empty every place it could write to ─► look again
            ─► fork the next guest ─► "reset_done"
 
-Messages are JSON, one object a line, each followed by as many raw bytes as it says. Only this
+Messages are JSON, one object a line. Each is followed by as many raw bytes as it says. Only this
 process holds the container's own stdin and stdout, so a guest cannot speak for it. But a guest has
-its user id and shares its kernel objects. Hence:
+the same user id and shares its kernel objects. Hence:
 
-* Nobody can trace it or look into it (it is not dumpable). Nobody can signal it: the kernel drops
-  signals to PID 1 that it has no handler for.
-* It holds requests and answers only in two buffers that are wiped after each use, because the next
-  guest is a copy of it.
-* It does not believe that a place is empty, it looks. It tells the host when it cannot be sure.
+* No guest can trace it or read its memory, because it is not dumpable. No guest can signal it,
+  because the kernel drops signals to PID 1 that it has no handler for.
+* It holds requests and answers only in two buffers. They are wiped after each use, because the next
+  guest is a copy of this process.
+* It never assumes that a place is empty, but looks. It tells the host when it cannot be sure.
 
     rights.py     what is given up
     host.py       the container's stdin and stdout
     meter.py      what the kernel counts
     guest.py      the process of one use
-    renewal.py    undoing what it did
-    questions.py  what it is asked about before it is made
+    renewal.py    undoes what a guest did
+    questions.py  answers the kernel about sockets and locks before they are made
     egress.py     the listener for the proxy
 
-Standard library only; CPython 3.9 and later.
+It uses only the standard library, and runs on CPython 3.9 and later.
 """
 
 import importlib.util
@@ -38,7 +38,7 @@ HOME = os.path.dirname(os.path.abspath(__file__))
 
 
 def _load(name):
-    """Another file of this program. Not by `import`, because what is on the path of guests is theirs."""
+    """Loads another file of this program. It does not use `import`: that path belongs to guests."""
     spec = importlib.util.spec_from_file_location(f"belljar_{name}", f"{HOME}/{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[f"belljar_{name}"] = module
@@ -47,7 +47,7 @@ def _load(name):
 
 
 def _load_harness():
-    """The package that runs scripts. It imports its own parts, so the path leads here meanwhile."""
+    """Loads the package that runs scripts. It imports its parts, so the path leads here for now."""
     sys.path.append(HOME)
     import belljar_harness
 
@@ -55,20 +55,20 @@ def _load_harness():
     return belljar_harness
 
 
-# In this order: each uses those before it.
+# The order matters: each uses those before it.
 rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
 renewal, egress, questions = _load("renewal"), _load("egress"), _load("questions")
 Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
 
-#: How closely processor time is told while something runs.
+#: Seconds between two reports of processor time while something runs.
 CLOSEST_LOOK, WIDEST_LOOK = 0.02, 1.0
-#: Who is a fork of this process, and so a guest, has another.
+#: A fork of this process, which is a guest, has another one.
 OWN = os.getpid()
 
 
 class Supervisor:
-    """Serves the host with one guest after the other."""
+    """Serves the host, with one guest after the other."""
 
     def __init__(self, host, harness, modules, settings, layout, asked):
         self._host, self._harness, self._modules = host, harness, modules
@@ -92,7 +92,10 @@ class Supervisor:
         return Guest(self._harness, self._modules, self._layout, self._settings["open_files"], announce)
 
     def await_guest(self, guest):
-        """Takes the first guest once it says that it is ready: those that follow are made the same way."""
+        """Takes the first guest once it reports that it is ready.
+
+        Later guests are made the same way, so they do not report it.
+        """
         poll = select.poll()
         for descriptor in guest.streams:
             poll.register(descriptor, select.POLLIN)
@@ -121,7 +124,7 @@ class Supervisor:
             poll, guest = select.poll(), self._guest
             writable = False
             if self._owed and host.has_bytes():
-                # The guest takes its time; so does what comes after.
+                # The guest is slow to read, so the messages behind these bytes wait.
                 if guest is not None:
                     poll.register(guest.channel.fileno(), select.POLLIN | select.POLLOUT)
                     writable = True
@@ -142,7 +145,7 @@ class Supervisor:
             if self._bell in events:
                 os.read(self._bell, 4096)
                 if reap(guest) and guest is not None:
-                    self._bury(guest)
+                    self._report_end(guest)
                     continue
             if guest is not None and any(descriptor in events for descriptor in guest.streams):
                 if guest.gather():
@@ -187,7 +190,7 @@ class Supervisor:
                 except BlockingIOError:
                     break
                 except (AttributeError, OSError):
-                    # There is no guest to take it.
+                    # There is no guest to take the bytes.
                     self._owed -= host.skip(self._owed)
                 continue
             message = host.next_line()
@@ -199,7 +202,7 @@ class Supervisor:
                 self._meter.begin()
                 self._next_look = time.monotonic() + CLOSEST_LOOK
             elif kind == "settle":
-                # Between two steps of a session: what was said by now belongs to neither.
+                # Between two steps of a session. Output until now belongs to neither.
                 if self._guest is not None and self._guest.gather():
                     self._relay(self._guest)
                 host.tell("settled", usage=self._meter.usage())
@@ -209,26 +212,26 @@ class Supervisor:
             elif kind == "reset":
                 self._reset()
             elif kind == "egress":
-                # The proxy is another one than at the start. Without it nobody is let out, and the
-                # host knows that.
+                # The proxy is not the one from the start. Without it no guest reaches any host, and
+                # Belljar's host knows that.
                 try:
                     if message["authority"]:
                         self._authority = message["authority"]
                         egress.trust(self._authority, self._layout["authorities"])
-                    # The listener is a socket as well, about which the kernel asks this very process.
+                    # The listener is a socket too, so the kernel asks this very process about it.
                     self._tell_of_sockets()
                     self._questions.answer_elsewhere()
                     egress.open_listener(message)
                 except OSError as error:
-                    os.write(2, f"no way out: {error}\n".encode())
+                    os.write(2, f"no egress: {error}\n".encode())
         host.wipe_what_was_read()
 
     def _tell_of_sockets(self):
         if not self._questions.sockets_were_made:
             self._host.tell("sockets_made")
 
-    def _bury(self, guest):
-        """The guest is dead: so is everything it started. Its last words, then how it ended."""
+    def _report_end(self, guest):
+        """The guest is dead, and so is all it started. Reports its last output and how it ended."""
         kill_all()
         deadline = time.monotonic() + renewal.WITHIN
         poll = select.poll()
@@ -253,7 +256,7 @@ class Supervisor:
     def _wait_for_a_death(self):
         """Returns when a child has died, or soon in any case.
 
-        Not everybody who dies is a child of ours yet.
+        A process that dies may not be a child of this process yet.
         """
         poll = select.poll()
         poll.register(self._bell, select.POLLIN)
@@ -272,8 +275,8 @@ class Supervisor:
                     "the last guest made a socket, and what that leaves in a network cannot be undone"
                 )
             self._host.wipe_what_was_read()
-            # It gets ready while the last one dies and what that left behind is removed. If it dies
-            # instead, that is told as any death.
+            # It starts while the last one dies and its remains are removed. If it dies instead,
+            # that is reported like any death.
             guest = self.fork_guest()
             renewal.make_as_new(self._places, guest, self._wait_for_a_death)
             if self._authority:
@@ -284,7 +287,7 @@ class Supervisor:
             self._take(guest)
         except Exception as error:
             if os.getpid() != OWN:
-                raise  # The guest's.
+                raise  # This is the guest.
             self._host.tell("reset_failed", reason=f"{type(error).__name__}: {error}")
             return
         self._host.tell("reset_done", usage=self._meter.usage())
@@ -301,13 +304,13 @@ def _boot(host):
 
 
 def main():
-    rights.settle_login()
-    # Nobody in here may look into this process, stop it, or read what it reads.
+    rights.set_login_id()
+    # No process in the container may read its memory, stop it, or read what it reads.
     rights.prctl(rights.PR_SET_DUMPABLE, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # The daemon's addition; a guest's environment is the config's.
+    # The daemon adds this. A guest's environment comes only from the config.
     os.environ.pop("HOSTNAME", None)
     host = Host()
     settings = _boot(host)
@@ -325,8 +328,8 @@ def main():
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
         harness.prepare_for_clone()
-        # Not before: a tool that makes a socket while it is loaded would wait for an answer of this
-        # very process.
+        # Not earlier: a tool that makes a socket while it is loaded would wait for an answer from
+        # this very process.
         asked = questions.Questions(
             rights.refuse_more_calls(HOME), settings["most_sockets"], settings["most_locks"]
         )
@@ -334,14 +337,14 @@ def main():
         supervisor.await_guest(supervisor.fork_guest(announce=True))
     except BaseException as error:
         if os.getpid() != OWN:
-            raise  # The guest's.
+            raise  # This is the guest.
         host.tell("not_ready", reason=f"{type(error).__name__}: {error}")
         os._exit(70)
     supervisor.tell_ready(
         {**harness.report(template), "surroundings": renewal.surroundings(settings["granted"])}
     )
     supervisor.serve()
-    # The host is gone, and with this process everything in the container.
+    # The host is gone. Everything in the container ends with this process.
     os._exit(0)
 
 

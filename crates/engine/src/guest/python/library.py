@@ -7,6 +7,7 @@ fewer pages: a tenth fewer than with imports in between.
 
 # ruff: noqa: F401
 import _signal
+import _socket
 import _thread
 import ast
 import asyncio
@@ -23,7 +24,6 @@ import linecache
 import math
 import os
 import re
-import select
 import signal
 import socket
 import sys

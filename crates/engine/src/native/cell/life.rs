@@ -8,7 +8,7 @@ use crate::native::reaper;
 
 impl CellLife for NativeCell {
     fn interrupt(&mut self) {
-        // PID 1 hands it on to the guest; a PID 1 that is gone has no guest.
+        // PID 1 forwards the signal to the guest. If PID 1 is gone, so is the guest.
         let _ =
             rustix::process::pidfd_send_signal(self.parts().process.get_ref(), rustix::process::Signal::INT);
     }
@@ -34,10 +34,12 @@ impl CellLife for NativeCell {
 }
 
 impl NativeCell {
-    /// What PID 1 left on the status socket about the cell's end, once it is dead.
+    /// What PID 1 wrote to the status socket about the end of the cell. Waits until the cell is
+    /// dead.
     pub(super) async fn read_status(&mut self) -> Option<Vec<u8>> {
         let parts = self.parts.as_mut()?;
-        // PID 1 writes before it exits, so once it is dead whatever it had to say can be read without waiting.
+        // PID 1 writes before it exits. Once it is dead, everything it wrote can be read without
+        // waiting.
         let _ = parts.process.readable().await;
         let mut record = vec![0; 4096];
         loop {

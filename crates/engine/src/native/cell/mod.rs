@@ -29,14 +29,14 @@ use crate::cell::{Cell, CellIo, CellView, End, Output, Streams};
 use crate::native::reaper::Remains;
 use crate::watch::watch;
 
-/// One side's ends of what a cell is connected by, besides its channel.
+/// One side's ends of a cell's connections, without the private channel.
 pub(super) struct CellEnds<S> {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) status: S,
 }
 
-/// What a cell has of things that there are only so many of.
+/// A cell's share of limited resources.
 pub(super) struct Share {
     pub(super) cgroup: CellCgroup,
     pub(super) host_id: Option<LeasedId>,
@@ -50,7 +50,7 @@ pub(super) struct NativeCell {
     parts: Option<Parts>,
     template: Arc<NativeTemplate>,
     end: Option<End>,
-    /// Processor time spent on getting ready, which no run shall be charged with.
+    /// Processor time spent on getting ready, in microseconds. No run is charged for it.
     spent_before_ready: u64,
 }
 
@@ -61,11 +61,11 @@ struct Parts {
     scratch: Vec<OwnedFd>,
     egress: Option<CellProxy>,
     share: Share,
-    /// As far as PID 1 has told: nobody in the cell has made a socket.
+    /// Whether PID 1 has not reported a socket made in the cell so far.
     network_is_untouched: bool,
 }
 
-/// The longest line that a harness says before it is ready.
+/// The longest line a harness may write before it is ready.
 const LONGEST_GREETING: usize = 64 * 1024;
 
 impl NativeCell {
@@ -88,14 +88,14 @@ impl NativeCell {
         Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
     }
 
-    /// Gives it its way to the hosts it may talk to.
+    /// Connects the cell to the proxy, which reaches the hosts its config allows.
     pub(super) fn open_egress(&mut self, egress: CellProxy) {
         if let Some(parts) = &mut self.parts {
             parts.egress = Some(egress);
         }
     }
 
-    /// Waits for the harness's `ready`; the reason when it does not come.
+    /// Waits for the harness's `ready`. The error says why it did not come.
     pub(super) async fn wait_until_ready(&mut self) -> Result<(), String> {
         const WITHIN: Duration = Duration::from_secs(30);
         let mut lines = Lines::with_limit(LONGEST_GREETING);
@@ -178,7 +178,7 @@ impl Drop for NativeCell {
     }
 }
 
-/// What goes back, or goes, when every process of a cell is gone.
+/// What is given back or dropped when every process of a cell is gone.
 struct Belongings {
     status: OwnedFd,
     network: LeasedNamespace,

@@ -189,13 +189,16 @@ fn signal_descriptor() -> i32 {
 }
 
 /// Takes one signal from that descriptor. The host's SIGINT goes on to the guest, which nobody
-/// outside can reach by its number; about children, [`reap`] asks the kernel itself.
+/// outside can reach by its number. One from inside is ignored, as every signal to PID 1 is. About
+/// children, [`reap`] asks the kernel itself.
 fn take_signal(fd: i32) {
-    // `struct signalfd_siginfo` begins with the signal's number.
+    // `struct signalfd_siginfo` begins with the signal's number; the fourth word is its sender, by
+    // its number in here. Who is outside has none.
+    const OUTSIDE: u32 = 0;
     let mut record = [0u32; 32];
     // SAFETY: the record is as long as stated and outlives the call.
     unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, size_of_val(&record), 0) };
-    if record[0] as usize == SIGINT {
+    if record[0] as usize == SIGINT && record[3] == OUTSIDE {
         // SAFETY: no memory is involved.
         unsafe { call(number::KILL, GUEST as usize, SIGINT, 0, 0) };
     }

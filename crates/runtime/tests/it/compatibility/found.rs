@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::gives;
-use crate::support::{data, run, runtime, sandbox_with};
+use belljar_testing::{data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn well_known_ports_and_protocols_have_names() {
-    if !crate::engine::only_on("native", "the base image has no /etc/services") {
+    if !belljar_testing::only_on("native", "the base image has no /etc/services") {
         return;
     }
     let script = "import socket\nemit_result([socket.getservbyname('https'), socket.getservbyport(22, 'tcp'), socket.getprotobyname('udp'), socket.getaddrinfo('127.0.0.1', 'http', type=socket.SOCK_STREAM)[0][4][1]])";

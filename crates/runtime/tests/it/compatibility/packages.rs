@@ -2,7 +2,7 @@
 
 use belljar_runtime::{Runtime, Sandbox, SandboxConfig};
 
-use crate::support::{data, run, runtime};
+use belljar_testing::{data, run, runtime};
 
 /// A sandbox with a package, or `None` with the reason printed where no index or installer is at hand.
 async fn sandbox_with_package(runtime: &Runtime, package: &str) -> Option<Sandbox> {

@@ -109,13 +109,13 @@ async fn the_hosts_certificate_authorities_are_loaded_by_default() {
     }
     let script = "import ssl\nemit_result(ssl.create_default_context().cert_store_stats()['x509_ca'] > 10)";
     // Only the system's interpreter is sure to look there.
-    let Some(runtime) = crate::support::runtime() else { return };
-    let sandbox = crate::support::sandbox_with(&runtime, super::roomy()).await;
+    let Some(runtime) = belljar_testing::runtime() else { return };
+    let sandbox = belljar_testing::sandbox_with(&runtime, super::roomy()).await;
     let places =
         "import ssl\nemit_result(ssl.get_default_verify_paths().openssl_cafile.startswith('/usr/lib/ssl'))";
-    if crate::support::data(&crate::support::run(&sandbox, places).await) != "true" {
+    if belljar_testing::data(&belljar_testing::run(&sandbox, places).await) != "true" {
         println!("authorities: skipped (this interpreter brings a TLS library of its own)");
         return;
     }
-    assert_eq!(crate::support::data(&crate::support::run(&sandbox, script).await), "true");
+    assert_eq!(belljar_testing::data(&belljar_testing::run(&sandbox, script).await), "true");
 }

@@ -1,5 +1,4 @@
-//! A host that counts what reaches it, and the policy that allows it. The suite that attacks from
-//! real cells (`crates/runtime/tests/egress`) shares this file.
+//! A host that counts what reaches it, and the policy that allows it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -11,17 +10,19 @@ use tokio::net::TcpListener;
 
 /// The address of the allowed hosts: a loopback address of its own, so that no other spelling of
 /// loopback is allowed with it.
-pub(crate) const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+pub const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
 
 /// A host that counts. It answers HTTP requests one by one, and answers nothing else.
-pub(crate) struct Host {
-    pub(crate) port: u16,
-    pub(crate) heard: Arc<Mutex<Vec<u8>>>,
+pub struct Host {
+    /// Its port on [`ALLOWED`].
+    pub port: u16,
+    /// All bytes that reached it.
+    pub heard: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Host {
     /// A host for plain HTTP. `/redirect` leads to a host that is not allowed.
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -34,22 +35,19 @@ impl Host {
         Self { port, heard }
     }
 
-    pub(crate) fn heard(&self) -> String {
+    /// Everything that reached it, as text.
+    pub fn heard(&self) -> String {
         String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
     }
 
     /// The same, and forgets it.
-    pub(crate) fn take_heard(&self) -> String {
+    pub fn take_heard(&self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut *self.heard.lock().unwrap())).into_owned()
     }
 }
 
 /// Answers requests one by one.
-pub(crate) async fn answer(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    port: u16,
-    all: Arc<Mutex<Vec<u8>>>,
-) {
+pub async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, port: u16, all: Arc<Mutex<Vec<u8>>>) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
@@ -81,7 +79,7 @@ fn is_whole(request: &[u8]) -> bool {
 }
 
 /// A policy that allows the hosts of this world on some ports.
-pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
+pub fn policy(ports: &[u16]) -> NetworkPolicy {
     let hosts = ["good.test", "*.wild.test", "127.0.0.77", "xn--bcher-kva.test", "plain.test"];
     NetworkPolicy {
         allowed_hosts: hosts.map(String::from).to_vec(),
@@ -93,7 +91,7 @@ pub(crate) fn policy(ports: &[u16]) -> NetworkPolicy {
 
 /// The same with two more hosts that get a credential: `vault.test` over TLS only, `keyed.test` in
 /// clear text. The secret is `KEY`.
-pub(crate) fn policy_with_credentials(ports: &[u16]) -> NetworkPolicy {
+pub fn policy_with_credentials(ports: &[u16]) -> NetworkPolicy {
     let mut policy = policy(ports);
     for (name, terminate_tls) in [("vault.test", true), ("keyed.test", false)] {
         policy.allowed_hosts.push(name.to_owned());

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use belljar_core::config::SandboxConfig;
 use belljar_engine::Progress;
 use belljar_engine::native::NativeEngine;
 use belljar_engine::pool::{CheckoutError, OpenError, PoolError, PoolOptions, SandboxPool, TemplateHold};
 use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, Template};
-use belljar_runtime::SandboxConfig;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::pool::engine;
-use crate::support::{HANG, eventually, processes_below};
+use belljar_testing::{HANG, eventually, native, processes_below};
 
 /// The native engine, with a gate before each preparation and an eye on how many there are.
 struct Watched {
@@ -70,7 +69,7 @@ impl Engine for Watched {
 /// A pool on such an engine, with its gate open or closed.
 async fn watched(options: PoolOptions, permits: usize) -> Option<(Arc<Watched>, Arc<SandboxPool>)> {
     let engine = Arc::new(Watched {
-        engine: engine().await?,
+        engine: native().await?,
         gate: Semaphore::new(permits),
         begun: AtomicUsize::new(0),
         dropped: AtomicUsize::new(0),

@@ -1,19 +1,20 @@
-//! How a case looks on the wire, and what its refusal looks like. Pure. The suite that attacks from
-//! real cells (`crates/runtime/tests/egress`) shares this file.
+//! How a case looks on the wire, and what its refusal looks like. Pure.
 
 use belljar_core::{Decision, NetworkVerdict};
 
-use crate::corpus::{Case, bytes};
-use crate::hello::{extension, hello, server_name};
+use super::corpus::{Case, bytes};
+use super::hello::{extension, hello, server_name};
 
 /// What a guest sends. The opening must be granted before it goes on.
-pub(crate) struct Shape {
-    pub(crate) opening: Option<Opening>,
-    pub(crate) message: Vec<u8>,
+pub struct Shape {
+    /// What must be granted first, if anything.
+    pub opening: Option<Opening>,
+    /// What must be refused.
+    pub message: Vec<u8>,
 }
 
 /// Something that is allowed, and how its answer is read.
-pub(crate) enum Opening {
+pub enum Opening {
     /// Answered by a 200.
     Http(Vec<u8>),
     /// Answered by twelve bytes, of which the fourth is 0.
@@ -23,7 +24,7 @@ pub(crate) enum Opening {
 impl Shape {
     /// What a case describes, with the port of the allowed host and the name that leads to a case's
     /// addresses.
-    pub(crate) fn of(case: &Case, port: u16, leads: &str) -> Self {
+    pub fn of(case: &Case, port: u16, leads: &str) -> Self {
         let sent = bytes(case.sent, port);
         let text = String::from_utf8_lossy(&sent).into_owned();
         let connect = |to: &str| format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n").into_bytes();
@@ -62,7 +63,7 @@ impl Shape {
 }
 
 /// Whether the guest was told of the refusal in its own protocol.
-pub(crate) fn refusal(case: &Case, seen: &[u8]) -> Result<(), String> {
+pub fn refusal(case: &Case, seen: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(seen);
     let told = match case.action {
         "get" | "connect" | "second" | "leads" => {
@@ -81,7 +82,7 @@ pub(crate) fn refusal(case: &Case, seen: &[u8]) -> Result<(), String> {
 }
 
 /// Whether the allowed host heard nothing but what a case was allowed to say first.
-pub(crate) fn silence(case: &Case, heard: &str) -> Result<(), String> {
+pub fn silence(case: &Case, heard: &str) -> Result<(), String> {
     let fine = match case.action {
         "second" => heard.starts_with("GET /first") && heard.matches("HTTP/1.1").count() == 1,
         _ => heard.is_empty(),
@@ -90,7 +91,7 @@ pub(crate) fn silence(case: &Case, heard: &str) -> Result<(), String> {
 }
 
 /// Whether the last decision is a denial by the rule of a case, with nothing carried.
-pub(crate) fn denial(case: &Case, decisions: &[Decision]) -> Result<(), String> {
+pub fn denial(case: &Case, decisions: &[Decision]) -> Result<(), String> {
     let Some(last) = decisions.last() else { return Err("nothing on record".into()) };
     match &last.verdict {
         NetworkVerdict::Denied { rule } if rule.contains(case.rule) => {}

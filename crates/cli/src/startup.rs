@@ -1,4 +1,5 @@
-//! What must hold before the command does anything: a host at its own limits gets an error with its reason, not a death.
+//! Checks what this process was started with, before the command does anything. If the host is at
+//! its limits, the user gets an error with the reason, and no crash.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,14 +9,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::CliError;
 
-/// Looks at what this process was started with, and takes as much as it may have.
+/// Checks what this process was started with, and raises its limits as far as allowed.
 pub(crate) fn check() -> Result<(), CliError> {
-    belljar::host::survive_file_size_limit();
+    belljar::engine::host::survive_file_size_limit();
     check_stdout()?;
     check_descriptors()
 }
 
-/// The standard library takes a write to a descriptor that is not open for writing for a success.
+/// Checks that stdout can be written. The standard library reports success for a write to a
+/// descriptor that is not open for writing.
 fn check_stdout() -> Result<(), CliError> {
     let flags = rustix::fs::fcntl_getfl(io::stdout()).unwrap_or(OFlags::PATH);
     let is_writable = matches!(flags & OFlags::ACCMODE, OFlags::WRONLY | OFlags::RDWR);
@@ -25,7 +27,7 @@ fn check_stdout() -> Result<(), CliError> {
     }
 }
 
-/// The event loop panics where it cannot have the descriptors it begins with, so they are tried first.
+/// Tries the descriptors that the event loop needs at first. Without them the event loop panics.
 fn check_descriptors() -> Result<(), CliError> {
     const PAIRS: usize = 4;
     let limit = getrlimit(Resource::Nofile);

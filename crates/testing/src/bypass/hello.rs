@@ -1,7 +1,7 @@
 //! TLS greetings that no TLS library would send.
 
 /// A ClientHello with some extensions, cut into records of `size` bytes.
-pub(crate) fn hello(extensions: &[Vec<u8>], size: usize) -> Vec<u8> {
+pub fn hello(extensions: &[Vec<u8>], size: usize) -> Vec<u8> {
     let extensions = extensions.concat();
     let mut body = vec![3, 3];
     body.extend([7; 32]);
@@ -14,11 +14,12 @@ pub(crate) fn hello(extensions: &[Vec<u8>], size: usize) -> Vec<u8> {
 }
 
 /// The extension that names the server.
-pub(crate) fn server_name(name: &[u8]) -> Vec<u8> {
+pub fn server_name(name: &[u8]) -> Vec<u8> {
     let entry = [&[0][..], &(name.len() as u16).to_be_bytes(), name].concat();
     extension(0, &[&(entry.len() as u16).to_be_bytes()[..], &entry].concat())
 }
 
-pub(crate) fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
+/// An extension of any kind.
+pub fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
     [&kind.to_be_bytes()[..], &(body.len() as u16).to_be_bytes(), body].concat()
 }

@@ -1,33 +1,40 @@
-//! How text that is not ours is shown on a terminal. Every printer goes through here.
+//! Makes text from others safe to show on a terminal. Every printer uses it.
 //!
-//! A terminal obeys what is printed on it: text can move the cursor over other people's words, change the title, write to the clipboard, or make the
-//! terminal type an answer. And what looks like a word of ours is taken for one. So:
+//! A terminal obeys what is printed on it. Text can move the cursor over other text, change the
+//! title, write to the clipboard, or make the terminal type an answer. And text that looks like
+//! this command's own is taken for it. So:
 //!
 //! ```text
-//!  a line of ours    = MARK, our words, and quoted(…) for whatever somebody else wrote in it: always one line
-//!  a line of theirs  = THEIRS and quoted(…): a log line, an intermediate result, what an installer said
-//!  a script's text   = Passage: printable characters, line breaks, tabs, colours; everything else is made visible
+//!  a line of ours    = MARK, our text, and quoted(…) for text from others in it: always one line
+//!  a line of theirs  = THEIRS and quoted(…): a log line, an intermediate result, installer output
+//!  a script's text   = ScriptText: printable characters, line breaks, tabs, colours;
+//!                      everything else is made visible
 //! ```
 //!
-//! [`MARK`] begins every line of ours and is never shown as part of anything else. Other characters look like it, and nobody knows them all: so
-//! where a line begins, a script's text has only what is known to look different, or a space before it. What goes into a pipe or a file is not
-//! changed, except that a line of ours or theirs stays one line there too.
+//! "Ours" is what the command itself says. "Theirs" is text from a script, an installer or another
+//! program.
+//!
+//! [`MARK`] begins every line of ours and is never shown as part of anything else. Other characters
+//! look like it, and no list of them is complete. So at the beginning of a line, a script's text
+//! has only characters that are known to look different, or a space before it.
+//!
+//! Text for a pipe or a file is not changed. But a line of ours or theirs stays one line there too.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use belljar::{is_combining, is_printable};
+use belljar::text::{is_combining, is_printable};
 
-/// Begins each line of ours on a terminal, and nothing else can show it.
+/// Begins each line of ours on a terminal. Nothing else can show it.
 pub(crate) const MARK: char = '⌂';
 
-/// Begins each line in which we show somebody else's words, on a terminal and elsewhere.
+/// Begins each line that quotes somebody else, on a terminal and elsewhere.
 pub(crate) const THEIRS: char = '·';
 
-/// Undoes all colours.
+/// Ends all colours.
 const RESET: &str = "\x1b[0m";
 
-/// Text of somebody else's as a part of a line of ours.
+/// Somebody else's text, as a part of a line of ours.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c == '\t' || (is_printable(c) && c != MARK);
     let begins_well = !text.starts_with(is_combining);
@@ -36,13 +43,13 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for (place, c) in text.chars().enumerate() {
-        // A mark that sits on its neighbour would sit on ours.
+        // A combining character at the beginning would sit on a character of ours.
         if is_plain(c) && (place > 0 || begins_well) { shown.push(c) } else { make_visible(c, &mut shown) }
     }
     shown.into()
 }
 
-/// Shows a character that must not have its effect.
+/// Shows a character that must not take effect.
 fn make_visible(c: char, shown: &mut String) {
     const PICTURES: u32 = 0x2400;
     let picture = match c {
@@ -56,25 +63,26 @@ fn make_visible(c: char, shown: &mut String) {
     }
 }
 
-/// What a script prints on one of its streams, piece by piece, on the way to a terminal.
+/// What a script prints on one of its streams, on the way to a terminal. It comes in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Passage {
-    /// The beginning of a sequence whose end has not come yet.
+pub(crate) struct ScriptText {
+    /// The beginning of an escape sequence. Its end has not come yet.
     held: String,
-    /// Whether the last character was a carriage return, which has been shown as a line break.
+    /// Whether the last character was a carriage return. It was shown as a line break.
     has_returned: bool,
     /// Whether colours are on.
     is_coloured: bool,
-    /// Whether what is shown next begins a line.
+    /// Whether the next character begins a line.
     begins_line: bool,
 }
 
-impl Passage {
+impl ScriptText {
     pub(crate) const fn new() -> Self {
         Self { held: String::new(), has_returned: false, is_coloured: false, begins_line: true }
     }
 
-    /// What can be shown of a piece; `begins_line` says whether the cursor is where a line begins.
+    /// The text to show for a piece. `begins_line` says whether the cursor is at the beginning of a
+    /// line.
     pub(crate) fn push(&mut self, text: &str, begins_line: bool) -> String {
         self.begins_line = begins_line;
         let mut shown = String::with_capacity(text.len());
@@ -84,7 +92,7 @@ impl Passage {
         shown
     }
 
-    /// What was held back, and the end of all colours: somebody else speaks next.
+    /// The text that was held back, and the end of all colours. Call it before other text follows.
     pub(crate) fn pause(&mut self) -> String {
         let mut shown = String::new();
         self.show_held(&mut shown);
@@ -95,7 +103,7 @@ impl Passage {
     }
 
     fn take(&mut self, c: char, shown: &mut String) {
-        /// No colour takes more to say.
+        /// The longest sequence that sets a colour.
         const LONGEST: usize = 48;
         let goes_on = match (self.held.len(), c) {
             (0, '\x1b') | (1, '[') => true,
@@ -114,7 +122,7 @@ impl Passage {
         }
         if !self.held.is_empty() {
             self.show_held(shown);
-            // It may begin another.
+            // It may begin another sequence.
             return self.take(c, shown);
         }
         let has_returned = std::mem::replace(&mut self.has_returned, c == '\r');
@@ -123,7 +131,8 @@ impl Passage {
         }
         let begins_line = std::mem::replace(&mut self.begins_line, matches!(c, '\n' | '\r'));
         match c {
-            // Going back to the start of a line is going over what stands there, which may be another's.
+            // A return to the start of a line would overwrite what is there, which may be from
+            // somebody else.
             '\n' | '\r' => shown.push('\n'),
             '\t' => shown.push('\t'),
             c if is_printable(c) && c != MARK => {
@@ -149,7 +158,7 @@ fn may_begin_a_line(c: char) -> bool {
     c.is_ascii() || c.is_alphanumeric() || matches!(c, '\u{2500}'..='\u{259f}')
 }
 
-/// A text without the colours at its end, which take no room on the screen.
+/// A text without the colours at its end. They take no space on the screen.
 pub(crate) fn without_last_colours(text: &str) -> &str {
     let is_colour = |tail: &str| {
         tail.strip_prefix("\x1b[").and_then(|tail| tail.strip_suffix('m')).is_some_and(|parameters| {
@@ -163,11 +172,13 @@ pub(crate) fn without_last_colours(text: &str) -> &str {
     rest
 }
 
-/// Whether the parameters of a "select graphic rendition" only ask for colours and weights. Hidden text and other fonts are not among them.
+/// Whether the parameters of a "select graphic rendition" set only colours and weights. Hidden text
+/// and other fonts are refused.
 fn is_colour(parameters: &str) -> bool {
     let mut numbers = parameters.split(';');
     while let Some(parameter) = numbers.next() {
-        // What follows a colon belongs to its parameter: the kind of an underline, the parts of a colour.
+        // What follows a colon belongs to its parameter: the kind of an underline, the parts of a
+        // colour.
         let number = parameter.split(':').next().unwrap_or_default();
         match number.parse::<u32>() {
             Err(_) if number.is_empty() => {}
@@ -188,11 +199,11 @@ fn is_colour(parameters: &str) -> bool {
     true
 }
 
-/// A whole text of a script's for a terminal.
-pub(crate) fn passage(text: &str) -> String {
-    let mut passage = Passage::new();
-    let shown = passage.push(text, true);
-    shown + &passage.pause()
+/// A complete text from a script, for a terminal.
+pub(crate) fn script_text(text: &str) -> String {
+    let mut script = ScriptText::new();
+    let shown = script.push(text, true);
+    shown + &script.pause()
 }
 
 #[cfg(test)]
@@ -217,13 +228,13 @@ mod tests {
             ("\x1b\x1b[31mred", "␛\x1b[31mred\x1b[0m"),
             ("\x1b[", "␛["),
         ] {
-            assert_eq!(passage(text), shown);
+            assert_eq!(script_text(text), shown);
         }
     }
 
     #[test]
     fn colours_pass_and_end_when_somebody_else_speaks() {
-        let mut passage = Passage::new();
+        let mut script = ScriptText::new();
         for text in [
             "\x1b[1;31m",
             "\x1b[38;5;200;4m",
@@ -232,26 +243,26 @@ mod tests {
             "\x1b[38:2::1:2:3m",
             "\x1b[97m",
         ] {
-            assert_eq!(passage.push(text, true), text);
-            assert_eq!(passage.pause(), RESET, "{text:?}");
-            assert_eq!(passage.pause(), "");
+            assert_eq!(script.push(text, true), text);
+            assert_eq!(script.pause(), RESET, "{text:?}");
+            assert_eq!(script.pause(), "");
         }
-        assert_eq!(passage.push("\x1b[31mred\x1b[m", true), "\x1b[31mred\x1b[m");
-        assert_eq!(passage.pause(), "");
+        assert_eq!(script.push("\x1b[31mred\x1b[m", true), "\x1b[31mred\x1b[m");
+        assert_eq!(script.pause(), "");
         for text in ["\x1b[8m", "\x1b[1;8m", "\x1b[11m", "\x1b[38;5m", "\x1b[38;2;1;2m", "\x1b[999999999999m"]
         {
-            assert_eq!(passage.push(text, true), text.replace('\x1b', "␛"));
+            assert_eq!(script.push(text, true), text.replace('\x1b', "␛"));
         }
     }
 
     #[test]
     fn a_sequence_in_pieces_is_one() {
-        let mut passage = Passage::new();
-        let pieces = ["a\x1b", "[3", "1mred\x1b[", "2J"].map(|piece| passage.push(piece, false));
+        let mut script = ScriptText::new();
+        let pieces = ["a\x1b", "[3", "1mred\x1b[", "2J"].map(|piece| script.push(piece, false));
         assert_eq!(pieces.concat(), "a\x1b[31mred␛[2J");
-        assert_eq!(passage.push("\r", false) + &passage.push("\nx", true), "\nx");
+        assert_eq!(script.push("\r", false) + &script.push("\nx", true), "\nx");
         let endless = format!("\x1b[{}", "1;".repeat(1000));
-        assert_eq!(passage.push(&endless, true), endless.replace('\x1b', "␛"));
+        assert_eq!(script.push(&endless, true), endless.replace('\x1b', "␛"));
     }
 
     #[test]
@@ -264,11 +275,11 @@ mod tests {
         ] {
             let shifted = || text.lines().map(|line| format!(" {line}")).collect::<Vec<_>>().join("\n");
             let shown = shown.map_or_else(shifted, str::to_owned);
-            assert_eq!(passage(text).replace("\\u{fe0e}", "\u{fe0e}"), shown);
+            assert_eq!(script_text(text).replace("\\u{fe0e}", "\u{fe0e}"), shown);
         }
-        let mut passage = Passage::new();
+        let mut script = ScriptText::new();
         let pieces = [("a", true), ("☖", false), ("\x1b[1m", false), ("☖", true)];
-        assert_eq!(pieces.map(|(text, begins)| passage.push(text, begins)).concat(), "a☖\x1b[1m ☖");
+        assert_eq!(pieces.map(|(text, begins)| script.push(text, begins)).concat(), "a☖\x1b[1m ☖");
         for (text, rest) in [("a\n\x1b[31m\x1b[0m", "a\n"), ("\x1b[31m", ""), ("m\x1b[3x", "m\x1b[3x")] {
             assert_eq!(without_last_colours(text), rest);
         }

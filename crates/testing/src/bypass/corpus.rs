@@ -19,15 +19,19 @@
 
 /// One attack.
 #[derive(Debug)]
-pub(crate) struct Case {
-    pub(crate) id: &'static str,
-    pub(crate) action: &'static str,
-    pub(crate) sent: &'static str,
-    pub(crate) rule: &'static str,
+pub struct Case {
+    /// Its name, which no other case has.
+    pub id: &'static str,
+    /// What is done, from the table above.
+    pub action: &'static str,
+    /// What is sent, with its escapes.
+    pub sent: &'static str,
+    /// The rule that must be given for the refusal, or a part of it.
+    pub rule: &'static str,
 }
 
 /// All cases.
-pub(crate) fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case> {
     let lines = include_str!("cases.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let case = |line: &'static str| {
         let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
@@ -38,7 +42,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// The bytes that an escaped text stands for.
-pub(crate) fn bytes(text: &str, port: u16) -> Vec<u8> {
+pub(super) fn bytes(text: &str, port: u16) -> Vec<u8> {
     let text = text.replace("{P}", &port.to_string());
     let mut out = Vec::new();
     let mut rest = text.as_str();

@@ -1,4 +1,4 @@
-//! The way to a directory, step by step.
+//! Walks the path to a directory, step by step.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,8 @@ use super::check::{As, check, check_owner, stat};
 use super::directory::{LOOK, READ};
 use super::{Distrust, TrustedDirectory};
 
-/// Goes there from the root, looking at every directory and link on the way and making directories that are missing.
+/// Walks from the root to a directory. Checks every directory and link on the way, and makes
+/// missing directories.
 pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
     const MOST_LINKS: usize = 40;
     let absolute = std::path::absolute(path).map_err(|source| Distrust::Io {
@@ -21,18 +22,18 @@ pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
         source,
     })?;
     let root = open_root()?;
-    check(&root, Path::new("/"), As::Way)?;
-    let mut way: Vec<(OwnedFd, PathBuf)> = vec![(root, PathBuf::from("/"))];
+    check(&root, Path::new("/"), As::Ancestor)?;
+    let mut opened: Vec<(OwnedFd, PathBuf)> = vec![(root, PathBuf::from("/"))];
     let mut left: VecDeque<OsString> = names(&absolute).collect();
     let mut links = 0;
     while let Some(name) = left.pop_front() {
         if name == ".." {
-            if way.len() > 1 {
-                way.pop();
+            if opened.len() > 1 {
+                opened.pop();
             }
             continue;
         }
-        let (parent, parent_path) = way.last().expect("the root is never left");
+        let (parent, parent_path) = opened.last().expect("the root is never left");
         let path = parent_path.join(&name);
         let found = open_or_make(parent, &name).map_err(Distrust::io("open", &path))?;
         let stat = stat(&found, &path)?;
@@ -48,21 +49,21 @@ pub(super) fn walk(path: &Path) -> Result<TrustedDirectory, Distrust> {
                     rustix::fs::readlinkat(&found, "", Vec::new()).map_err(Distrust::io("read", &path))?;
                 let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 if target.is_absolute() {
-                    way.truncate(1);
+                    opened.truncate(1);
                 }
                 for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
                     left.push_front(name);
                 }
             }
             FileType::Directory => {
-                check(&found, &path, if is_last { As::Contents } else { As::Way })?;
-                way.push((found, path));
+                check(&found, &path, if is_last { As::Contents } else { As::Ancestor })?;
+                opened.push((found, path));
             }
             _ => return Err(Distrust::io("enter", &path)(rustix::io::Errno::NOTDIR)),
         }
     }
-    let (place, path) = way.pop().expect("the root is never left");
-    // The way may have ended in `..` or in the root itself.
+    let (place, path) = opened.pop().expect("the root is never left");
+    // The path may have ended in `..` or in the root itself.
     check(&place, &path, As::Contents)?;
     let directory = rustix::fs::openat(&place, ".", OFlags::DIRECTORY | READ, Mode::empty())
         .map_err(Distrust::io("open", &path))?;
@@ -78,7 +79,7 @@ fn open_or_make(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     match rustix::fs::openat(parent, name, LOOK, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => {
             match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
-                // Somebody was faster: theirs is looked at like any other.
+                // Somebody else made it first. It is checked like any other.
                 Ok(()) | Err(rustix::io::Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }

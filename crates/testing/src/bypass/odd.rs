@@ -1,5 +1,4 @@
-//! A host that misbehaves as the path of a request says. The suite that attacks from real cells
-//! (`crates/runtime/tests/egress`) shares this file.
+//! A host that misbehaves as the path of a request says.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The host, and what it has seen.
-pub(crate) struct Odd {
-    pub(crate) port: u16,
+pub struct Odd {
+    /// The port on which it answers.
+    pub port: u16,
     /// A port of the same host on which connections are made and nothing ever happens, not even an
     /// end.
-    pub(crate) silent: u16,
+    pub silent: u16,
     _never_accepting: TcpListener,
     seen: Arc<Seen>,
 }
@@ -27,7 +27,8 @@ struct Seen {
 }
 
 impl Odd {
-    pub(crate) async fn start(address: std::net::IpAddr) -> Self {
+    /// A host on an address, with ports of its own.
+    pub async fn start(address: std::net::IpAddr) -> Self {
         let [listener, never] =
             [0; 2].map(|port| std::net::TcpListener::bind(SocketAddr::new(address, port)).unwrap());
         for listener in [&listener, &never] {
@@ -52,16 +53,17 @@ impl Odd {
     }
 
     /// Connections so far.
-    pub(crate) fn accepted(&self) -> usize {
+    pub fn accepted(&self) -> usize {
         self.seen.accepted.load(Ordering::SeqCst)
     }
 
     /// Connections that have not ended.
-    pub(crate) fn open(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.seen.open.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn heard(&self) -> Vec<String> {
+    /// The first line of each request, and whatever came over a connection that began with TLS.
+    pub fn heard(&self) -> Vec<String> {
         self.seen.heard.lock().unwrap().clone()
     }
 }

@@ -1,26 +1,33 @@
-//! Which engine is under test: the one place that knows. `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers,
-//! `BELLJAR_TEST_ENGINE=local` what needs no isolation in plain subprocesses.
+//! Which engine is under test. This is the one place that knows.
+//!
+//! `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers. `BELLJAR_TEST_ENGINE=local` runs
+//! what needs no isolation in plain subprocesses. Without it suites run on native cells.
+//!
+//! Where an engine cannot make cells its tests say so in one line and pass, unless
+//! `BELLJAR_TEST_REQUIRE` lists it.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use belljar_engine::docker::Docker;
-use belljar_engine::local::Local;
-use belljar_engine::native::Native;
+use belljar_engine::docker::{Docker, DockerEngine};
+use belljar_engine::local::{Local, LocalEngine};
+use belljar_engine::native::{Native, NativeEngine};
+use belljar_engine::{Capabilities, Engine, EngineError};
 use belljar_runtime::{Runtime, RuntimeBuilder, RuntimeError};
 
 /// `native`, `docker` or `local`.
-pub(crate) fn engine() -> &'static str {
+pub fn engine() -> &'static str {
     static ENGINE: OnceLock<String> = OnceLock::new();
     ENGINE.get_or_init(|| std::env::var("BELLJAR_TEST_ENGINE").unwrap_or_else(|_| "native".to_owned()))
 }
 
 /// One cache for all tests: layers and interpreters are the same for all of them.
-pub(crate) fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
 }
 
-/// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and nothing would hold them.
+/// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and nothing
+/// would hold them.
 const ON_LOCAL: [&str; 9] = [
     "it/channel.rs",
     "it/dependencies.rs",
@@ -34,7 +41,7 @@ const ON_LOCAL: [&str; 9] = [
 ];
 
 /// Why the local engine is not tested with the rest.
-const NOT_ON_LOCAL: [(&str, &str); 13] = [
+const NOT_ON_LOCAL: [(&str, &str); 12] = [
     ("tests/docker/", "it is about containers"),
     ("tests/egress/", "it is about the proxy, which this engine has not"),
     ("tests/escape/", "there is nothing to escape from"),
@@ -46,7 +53,6 @@ const NOT_ON_LOCAL: [(&str, &str); 13] = [
     ("it/freshness.rs", "files and the network are this machine's own"),
     ("it/hosts.rs", "a script outlives a host that is killed"),
     ("it/pool", "it counts the native engine's processes"),
-    ("it/registry.rs", "it counts the native engine's templates"),
     ("it/stalled_readers.rs", "its scripts leave marks in a granted directory"),
 ];
 
@@ -56,24 +62,20 @@ fn why_not_on_local(asked_from: &str) -> Option<&'static str> {
     (!is_known).then(|| reason.unwrap_or("it is not known to be harmless without isolation"))
 }
 
-/// A runtime on that engine, or `None` with the reason printed where it cannot make cells.
+/// A runtime on the engine under test, or `None` with the reason printed where it cannot make cells.
 #[track_caller]
-pub(crate) fn build(builder: RuntimeBuilder) -> Option<Runtime> {
+pub fn build(builder: RuntimeBuilder) -> Option<Runtime> {
     build_with(builder, Native::new(), Docker::new())
 }
 
 /// The same with more to say to the engine that is under test.
 #[track_caller]
-pub(crate) fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker) -> Option<Runtime> {
+pub fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker) -> Option<Runtime> {
     match engine() {
         "native" => {
             let runtime =
                 open(builder.engine(native.cache_dir(cache()))).expect("the machine can be looked at");
-            let obstacles = &runtime.capabilities().obstacles;
-            if obstacles.is_empty() {
-                return Some(runtime);
-            }
-            skip("native", &format!("no {obstacles:?}; see belljar doctor"))
+            can_make_cells(runtime.capabilities()).then_some(runtime)
         }
         "docker" => connect_or_skip(builder, docker),
         "local" => {
@@ -88,14 +90,38 @@ pub(crate) fn build_with(builder: RuntimeBuilder, native: Native, docker: Docker
 }
 
 /// A runtime on a daemon, or `None` with the reason printed where none answers.
-pub(crate) fn connect_or_skip(builder: RuntimeBuilder, docker: Docker) -> Option<Runtime> {
-    match open(builder.engine(docker)) {
-        Ok(runtime) => Some(runtime),
-        Err(error) => skip("docker", &error.to_string()),
-    }
+pub fn connect_or_skip(builder: RuntimeBuilder, docker: Docker) -> Option<Runtime> {
+    open(builder.engine(docker)).map_err(|error| skip("docker", &error.to_string())).ok()
 }
 
-/// On a tokio runtime of its own, which lives as long as this process: tests ask from within theirs, and containers are removed after those end.
+/// The native engine by itself, for tests that are about it whatever suites run on. `None` with the
+/// reason printed where it cannot make cells.
+pub async fn native() -> Option<Arc<NativeEngine>> {
+    let engine = Native::new().cache_dir(cache()).open().await.expect("the machine can be looked at");
+    can_make_cells(engine.capabilities()).then(|| Arc::new(engine))
+}
+
+/// The docker engine by itself, or `None` with the reason printed where no daemon answers.
+pub async fn docker_with(settings: Docker) -> Option<Arc<DockerEngine>> {
+    let opened: Result<DockerEngine, EngineError> = settings.open().await;
+    opened.map(Arc::new).map_err(|error| skip("docker", &error.to_string())).ok()
+}
+
+/// The local engine by itself. It isolates nothing: run only scripts that are harmless.
+pub async fn local() -> Arc<LocalEngine> {
+    Arc::new(Local::new().cache_dir(cache()).open().expect("it needs nothing"))
+}
+
+fn can_make_cells(native: &Capabilities) -> bool {
+    let obstacles = &native.obstacles;
+    if !obstacles.is_empty() {
+        skip("native", &format!("no {obstacles:?}; see belljar doctor"));
+    }
+    obstacles.is_empty()
+}
+
+/// Builds on a tokio runtime that lives as long as this process. Tests ask from within theirs, and
+/// containers are removed after those end.
 fn open(builder: RuntimeBuilder) -> Result<Runtime, RuntimeError> {
     static BESIDE: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     let beside = BESIDE.get_or_init(|| tokio::runtime::Runtime::new().expect("a runtime can be made"));
@@ -103,15 +129,14 @@ fn open(builder: RuntimeBuilder) -> Result<Runtime, RuntimeError> {
     opening.join().expect("opening an engine does not panic")
 }
 
-fn skip(engine: &str, reason: &str) -> Option<Runtime> {
+fn skip(engine: &str, reason: &str) {
     let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|part| part == engine), "{engine} is required here, but: {reason}");
     println!("{engine}: skipped ({reason})");
-    None
 }
 
-/// Says that a claim is about the other engine's way of doing things.
-pub(crate) fn only_on(wanted: &str, why: &str) -> bool {
+/// Whether this engine is under test. Says why a claim is about that one only.
+pub fn only_on(wanted: &str, why: &str) -> bool {
     let is_so = engine() == wanted;
     if !is_so {
         println!("{}: skipped ({why})", engine());

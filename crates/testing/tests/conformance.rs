@@ -1,0 +1,27 @@
+//! The engines of this repository pass the suite that every engine must pass.
+//!
+//! Where an engine cannot make cells its test says so in one line and passes, unless
+//! `BELLJAR_TEST_REQUIRE` lists it.
+
+use belljar_engine::docker::Docker;
+use belljar_testing::conformance::{Part, suite};
+use belljar_testing::{docker_with, local, native};
+
+#[tokio::test]
+async fn native_conforms() {
+    let Some(engine) = native().await else { return };
+    suite(engine, &[Part::Protocol, Part::Isolation, Part::Egress]).await.assert_passed();
+}
+
+#[tokio::test]
+async fn docker_conforms() {
+    // The proxy's container reaches hosts that listen on this machine's loopback.
+    let Some(engine) = docker_with(Docker::new().egress_network("host")).await else { return };
+    suite(engine, &[Part::Protocol, Part::Isolation, Part::Egress]).await.assert_passed();
+}
+
+/// It isolates nothing, so it is asked for the protocol alone.
+#[tokio::test]
+async fn local_conforms_to_the_protocol() {
+    suite(local().await, &[Part::Protocol]).await.assert_passed();
+}
