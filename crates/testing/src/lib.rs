@@ -33,7 +33,7 @@ mod waiting;
 
 pub use choice::{build, build_with, cache, connect_or_skip, docker_with, engine, local, native, only_on};
 pub use processes::{
-    control_groups_of, directories_in, kill, name_of, parent_of, processes_below, processes_called, signal,
+    children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called, signal,
 };
 pub use running::{
     config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools, session,

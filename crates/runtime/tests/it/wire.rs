@@ -11,10 +11,9 @@ use belljar_engine::docker::Docker;
 use belljar_engine::local::Local;
 use belljar_engine::native::Native;
 use belljar_engine::{Blueprint, Cell, Engine, IntoEngine, Need, Output, Template, ToolSource};
+use belljar_testing::{HANG, cache, config, engine, runtime};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-
-use belljar_testing::{HANG, cache, config, engine, runtime};
 
 const SEAL: &str = "00112233445566778899aabbccddeeff";
 const SCHEMA: &str = include_str!("../../../core/schema/wire-1.json");
