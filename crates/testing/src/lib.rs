@@ -7,6 +7,7 @@
 //!  processes.rs     processes and control groups that a test has left
 //!  attacks.rs       reads files of attacks: name, expectation, script
 //!  bypass/          the corpus of ways around the proxy, and the hosts it must not reach
+//!  replay.rs        the corpora of the fuzz targets, and changes to them
 //!  conformance/     the claims that every engine must pass, out-of-tree ones too
 //! ```
 //!
@@ -28,6 +29,7 @@ pub mod bypass;
 mod choice;
 pub mod conformance;
 mod processes;
+pub mod replay;
 mod running;
 mod waiting;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use belljar_runtime::{CheckoutError, Execution, Runtime, RuntimeError, Sandbox, SandboxConfig};
 use belljar_testing::{
     HANG, build, children_of, config, control_groups_of, data, directories_in, eventually, in_time, only_on,
-    parent_of, processes_below, run, runtime, sandbox_with,
+    processes_below, run, runtime, sandbox_with,
 };
 
 use crate::sessions::shared;

@@ -93,14 +93,14 @@ async fn the_end_of_a_run_is_the_end_of_all_its_processes(subject: &Subject) -> 
     assert_eq!(in_time(execution.result()).await.expect("it has a result").verdict, Verdict::Cancelled);
     eventually("what a cancelled run has started is gone", || !cancelled.is_seen()).await;
 
-    for (last, expected) in [
-        ("time.sleep(600)", Verdict::TimeoutWall),
-        ("emit_result(1)", Verdict::Ok),
-        ("os._exit(3)", Verdict::Exited { code: 3 }),
+    for (last, seconds, expected) in [
+        ("time.sleep(600)", 3, Verdict::TimeoutWall),
+        ("emit_result(1)", 60, Verdict::Ok),
+        ("os._exit(3)", 60, Verdict::Exited { code: 3 }),
     ] {
         let marked = Marked::new();
         let request = ExecutionRequest::new(format!("{}\n{last}", detached(&marked)));
-        let running = sandbox.run(request.with_timeout(Duration::from_secs(5)));
+        let running = sandbox.run(request.with_timeout(Duration::from_secs(seconds)));
         let result = in_time(running).await.expect("the run can be made");
         assert_eq!(result.verdict, expected, "{last}: {result:#?}");
         eventually("what a run has started is gone", || !marked.is_seen()).await;

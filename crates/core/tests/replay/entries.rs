@@ -1,4 +1,5 @@
-//! What is claimed of every input, whoever makes it up: the fuzz targets here, and `crates/core/tests/replay.rs` on a stable toolchain.
+//! What is claimed of every input. The tests here make inputs up, and so do the fuzz targets in
+//! `fuzz/targets`, which share this file.
 //!
 //! An entry takes any bytes and panics when a claim does not hold.
 
