@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../entries.rs"]
+#[path = "../../crates/core/tests/replay/entries.rs"]
 #[expect(dead_code, reason = "each target uses one of them")]
 mod entries;
 

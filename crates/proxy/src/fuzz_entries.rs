@@ -4,10 +4,6 @@
 //!
 //! Each function takes any bytes and panics if a claim does not hold.
 
-#[cfg(test)]
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
-
 use crate::head::{self, Framing};
 use crate::sni::{self, Hello, MAX_HELLO};
 use crate::socks;
@@ -104,7 +100,6 @@ fn cuts(length: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::replay;
     use crate::fuzz_entries as entries;
 
     /// The parts that the formats are made of, and input that breaks readers.
@@ -136,7 +131,7 @@ mod tests {
         b"\x03\x09good.test",
     ];
 
-    replay::targets! {
+    belljar_testing::replay_targets! {
         heads: request_head, "request_head";
         hellos: client_hello, "client_hello";
         handshakes: socks_handshake, "socks_handshake";

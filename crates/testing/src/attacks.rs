@@ -7,9 +7,9 @@
 //!  emit_result(attempt(open, "/etc/shadow"))
 //! ```
 //!
-//! The comments below the name are the head. A suite asks for the fields it knows, such as `expect`.
-//! A field may stand several times. `# expect docker: …` stands instead of the plain lines on that
-//! engine, and a comment between the two says why the difference is harmless.
+//! The comments below the name are the head. A suite asks for the fields it knows, such as
+//! `expect`. A field may stand several times. `# expect docker: …` stands instead of the plain
+//! lines on that engine, and a comment between the two says why the difference is harmless.
 
 use std::collections::BTreeSet;
 

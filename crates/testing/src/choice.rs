@@ -1,7 +1,7 @@
 //! Which engine is under test. This is the one place that knows.
 //!
-//! `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers. `BELLJAR_TEST_ENGINE=local` runs
-//! what needs no isolation in plain subprocesses. Without it suites run on native cells.
+//! `BELLJAR_TEST_ENGINE=docker` runs the same suites on containers. `BELLJAR_TEST_ENGINE=local`
+//! runs what needs no isolation in plain subprocesses. Without it suites run on native cells.
 //!
 //! Where an engine cannot make cells its tests say so in one line and pass, unless
 //! `BELLJAR_TEST_REQUIRE` lists it.
@@ -26,12 +26,11 @@ pub fn cache() -> PathBuf {
     std::env::temp_dir().join(format!("belljar-test-cache-{}", rustix::process::geteuid().as_raw()))
 }
 
-/// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and nothing
-/// would hold them.
-const ON_LOCAL: [&str; 9] = [
+/// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
+/// nothing would hold them.
+const ON_LOCAL: [&str; 8] = [
     "it/channel.rs",
     "it/dependencies.rs",
-    "it/duplex.rs",
     "it/endings.rs",
     "it/harness.rs",
     "it/pythons.rs",
@@ -62,7 +61,7 @@ fn why_not_on_local(asked_from: &str) -> Option<&'static str> {
     (!is_known).then(|| reason.unwrap_or("it is not known to be harmless without isolation"))
 }
 
-/// A runtime on the engine under test, or `None` with the reason printed where it cannot make cells.
+/// A runtime on the engine under test, or `None` with the reason printed where it makes no cells.
 #[track_caller]
 pub fn build(builder: RuntimeBuilder) -> Option<Runtime> {
     build_with(builder, Native::new(), Docker::new())

@@ -7,6 +7,7 @@
 //!  processes.rs     processes and control groups that a test has left
 //!  attacks.rs       reads files of attacks: name, expectation, script
 //!  bypass/          the corpus of ways around the proxy, and the hosts it must not reach
+//!  replay.rs        the corpora of the fuzz targets, and changes to them
 //!  conformance/     the claims that every engine must pass, out-of-tree ones too
 //! ```
 //!
@@ -28,12 +29,13 @@ pub mod bypass;
 mod choice;
 pub mod conformance;
 mod processes;
+pub mod replay;
 mod running;
 mod waiting;
 
 pub use choice::{build, build_with, cache, connect_or_skip, docker_with, engine, local, native, only_on};
 pub use processes::{
-    control_groups_of, directories_in, kill, name_of, parent_of, processes_below, processes_called, signal,
+    children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called, signal,
 };
 pub use running::{
     config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools, session,

@@ -7,22 +7,38 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Processes below one of ours, whatever namespace they are in.
+///
+/// Processes come and go while `/proc` is read, so it is read until a reading finds nothing more.
 pub fn processes_below(root: u32) -> Vec<u32> {
     let mut found = vec![root];
-    let mut grew = true;
-    while grew {
-        grew = false;
-        for entry in std::fs::read_dir("/proc").expect("/proc can be listed").flatten() {
-            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-            let parent = parent_of(pid);
-            if parent.is_some_and(|parent| found.contains(&parent)) && !found.contains(&pid) {
-                found.push(pid);
-                grew = true;
-            }
+    loop {
+        let known = found.len();
+        let parents = all_parents();
+        let mut grew = true;
+        while grew {
+            let more = parents.iter().filter(|(pid, parent)| found.contains(parent) && !found.contains(pid));
+            let more: Vec<u32> = more.map(|(pid, _)| *pid).collect();
+            grew = !more.is_empty();
+            found.extend(more);
+        }
+        if found.len() == known {
+            break;
         }
     }
     found.retain(|pid| *pid != root);
     found
+}
+
+/// The children of one of ours. `/proc` is read once, so it can be asked for often.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    all_parents().into_iter().filter(|(_, above)| *above == parent).map(|(pid, _)| pid).collect()
+}
+
+/// Every process there is, and its parent.
+fn all_parents() -> Vec<(u32, u32)> {
+    let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
+    pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
 }
 
 /// Processes below this one that have a name, whatever namespace they are in.
@@ -31,7 +47,7 @@ pub fn processes_called(name: &str) -> Vec<u32> {
 }
 
 /// The parent of a process, or `None` when the process is gone.
-pub fn parent_of(pid: u32) -> Option<u32> {
+fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
@@ -95,7 +111,7 @@ impl Marked {
         format!("import subprocess; subprocess.Popen(['sleep', '{}'], {arguments})", self.0)
     }
 
-    /// Whether there is such a process. One that has died and is not waited for has no command line.
+    /// Whether there is such a process. One that has died and is not reaped has no command line.
     pub(crate) fn is_seen(&self) -> bool {
         let wanted = format!("sleep\0{}\0", self.0);
         let entries = std::fs::read_dir("/proc").expect("/proc can be listed").flatten();

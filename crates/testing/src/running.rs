@@ -7,7 +7,7 @@ use belljar_runtime::{
 use crate::choice::{build, engine};
 use crate::waiting::HANG;
 
-/// A runtime on the engine under test, or `None` with the reason printed where cells cannot be made.
+/// A runtime on the engine under test, or `None` with the reason printed where it makes no cells.
 #[track_caller]
 pub fn runtime() -> Option<Runtime> {
     build(Runtime::builder())
@@ -37,7 +37,7 @@ pub fn config() -> SandboxConfig {
     SandboxConfig { pool_size: 0, ..SandboxConfig::default() }
 }
 
-/// A config for a test that raises limits only to have room. Where nothing is limited there is room.
+/// A config for a test that raises limits to have room. Where nothing is limited there is room.
 fn with_room(mut config: SandboxConfig) -> SandboxConfig {
     let (limits, usual) = (&mut config.resource_limits, ResourceLimits::default());
     if engine() == "local" {

@@ -4,7 +4,7 @@
 //! `BELLJAR_TEST_REQUIRE` lists it.
 
 use belljar_engine::docker::Docker;
-use belljar_testing::conformance::{Part, suite};
+use belljar_testing::conformance::{Part, claims, suite};
 use belljar_testing::{docker_with, local, native};
 
 #[tokio::test]
@@ -24,4 +24,15 @@ async fn docker_conforms() {
 #[tokio::test]
 async fn local_conforms_to_the_protocol() {
     suite(local().await, &[Part::Protocol]).await.assert_passed();
+}
+
+/// The local engine refuses every network policy, so no script is run here.
+#[tokio::test]
+async fn claims_that_do_not_hold_are_reported_by_name() {
+    let report = suite(local().await, &[Part::Egress]).await;
+    let failed: Vec<_> = report.failed.iter().map(|failure| failure.claim).collect();
+    assert_eq!((failed, report.passed.len()), (claims(Part::Egress), 0));
+    let said = report.to_string();
+    assert!(said.contains("egress_is_promised: `egress_policy` is false"), "{said}");
+    assert!(std::panic::catch_unwind(|| report.assert_passed()).is_err());
 }

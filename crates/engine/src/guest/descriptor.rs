@@ -21,7 +21,8 @@ pub struct Guest {
     pub files: &'static [GuestFile],
     /// Which of the files is started.
     pub entry: &'static str,
-    /// Arguments of the interpreter before the entry. They keep it from reading anything of the guest's.
+    /// Arguments of the interpreter before the entry. They keep it from reading anything of the
+    /// guest's.
     pub arguments: &'static [&'static str],
     /// How a cell gets a fresh process.
     pub spawn: Spawn,
@@ -31,8 +32,8 @@ pub struct Guest {
 
 /// Where an interpreter and its packages come from.
 ///
-/// On the host, [`crate::python`] finds the interpreter and [`crate::builder`] fills the layer. In an
-/// image, the base brings the interpreter and one command fills the layer.
+/// On the host, [`crate::python`] finds the interpreter and [`crate::builder`] fills the layer. In
+/// an image, the base brings the interpreter and one command fills the layer.
 #[derive(Debug)]
 pub struct Provision {
     /// The interpreter's program in an image.
@@ -59,8 +60,8 @@ pub struct GuestFile {
 /// How a cell gets a process that has never run a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spawn {
-    /// One process loads everything once and is copied for every cell. Needs an interpreter that can
-    /// be forked: the native engine's zygote and the supervisor in a container do it.
+    /// One process loads everything once and is copied for every cell. Needs an interpreter that
+    /// can be forked: the native engine's zygote and the supervisor in a container do it.
     Fork,
     /// Every cell is a process from its first instruction. Any interpreter can do that.
     Exec {
@@ -75,14 +76,15 @@ impl Guest {
         format!("{home}/{path}")
     }
 
-    /// The command line that runs a program of ours in this language, with the interpreter at `program`.
+    /// The command line that runs a program of ours in this language, with the interpreter at
+    /// `program`.
     pub fn run(&self, program: &str, file: String) -> Vec<String> {
         let arguments = self.arguments.iter().map(|&argument| argument.to_owned());
         std::iter::once(program.to_owned()).chain(arguments).chain([file]).collect()
     }
 
-    /// The command line for files in `home`, with the interpreter at `program`. With [`Spawn::Fork`] it
-    /// starts the parent of cells. With [`Spawn::Exec`] it starts one cell.
+    /// The command line for files in `home`, with the interpreter at `program`. With
+    /// [`Spawn::Fork`] it starts the parent of cells. With [`Spawn::Exec`] it starts one cell.
     pub fn command(&self, program: &str, home: &str, spawn: Spawn) -> Vec<String> {
         let mut command = self.run(program, Self::place(home, self.entry));
         if let Spawn::Exec { channel } = spawn {

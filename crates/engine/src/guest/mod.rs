@@ -1,8 +1,9 @@
-//! The guest's side: programs that run in cells, carried inside this crate, and what they find there.
+//! The guest's side: programs that run in cells, carried inside this crate, and what they find
+//! there.
 //!
 //! * [`descriptor`] says what a language is. [`PYTHON`] is the only one.
-//! * `harness.py` and the package `python/` run scripts and tell the host what happens. On the native
-//!   engine they are the zygote too.
+//! * `harness.py` and the package `python/` run scripts and tell the host what happens. On the
+//!   native engine they are the zygote too.
 //! * `container/supervisor.py` is PID 1 of a container that is used again. It forks the harness for
 //!   each use.
 
@@ -48,7 +49,8 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
-        // The host's rules. The harness refuses by the same ones, where the script can still see why.
+        // The host's rules. The harness refuses by the same ones, where the script can still see
+        // why.
         "rules": {
             "deepest": json::DEEPEST,
             "longest_integer": json::LONGEST_INTEGER,
@@ -85,7 +87,8 @@ pub fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
         ("USER", "sandbox"),
         ("LOGNAME", "sandbox"),
         ("LANG", "C.UTF-8"),
-        // Numeric libraries would size their thread pools by the machine's cores, not by the cell's share.
+        // Numeric libraries would size their thread pools by the machine's cores, not by the cell's
+        // share.
         ("OMP_NUM_THREADS", &threads),
         ("OPENBLAS_NUM_THREADS", &threads),
         ("MKL_NUM_THREADS", &threads),

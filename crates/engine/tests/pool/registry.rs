@@ -10,10 +10,9 @@ use belljar_engine::Progress;
 use belljar_engine::native::NativeEngine;
 use belljar_engine::pool::{CheckoutError, OpenError, PoolError, PoolOptions, SandboxPool, TemplateHold};
 use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, Template};
+use belljar_testing::{HANG, eventually, native, processes_below};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-
-use belljar_testing::{HANG, eventually, native, processes_below};
 
 /// The native engine, with a gate before each preparation and an eye on how many there are.
 struct Watched {

@@ -4,14 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use belljar_proxy::Limits;
+use belljar_testing::bypass::{
+    ALLOWED, Case, Host, Opening, Shape, cases, denial, policy_with_credentials, refusal, silence,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::world::{Script, proxy, read_answer};
-use belljar_testing::bypass::{
-    ALLOWED, Case, Host, Opening, Shape, cases, denial, policy_with_credentials, refusal, silence,
-};
 
 /// Ports that are allowed besides the real one, so that a case can be about something other than
 /// its port.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use belljar_core::NetworkVerdict;
 use belljar_proxy::Limits;
+use belljar_testing::bypass::{hello, server_name};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use crate::world::{ALLOWED, Script, policy, proxy, read_answer};
-use belljar_testing::bypass::{hello, server_name};
 
 const HANG: Duration = Duration::from_secs(60);
 

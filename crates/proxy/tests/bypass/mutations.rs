@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use belljar_core::NetworkVerdict;
 use belljar_proxy::Limits;
+use belljar_testing::bypass::policy_with_credentials;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::world::{ALLOWED, Host, Script, proxy};
-use belljar_testing::bypass::policy_with_credentials;
 
 /// The parts of requests, and what breaks them. `{P}` is the allowed port.
 const PIECES: &[&str] = &[

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use belljar_core::NetworkVerdict;
 use belljar_proxy::{Limits, Resolve, Resolving};
+use belljar_testing::bypass::Odd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::world::{ALLOWED, Script, policy, proxy, read_answer};
-use belljar_testing::bypass::Odd;
 
 const HANG: Duration = Duration::from_secs(60);
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use belljar_proxy::{CellEgress, Egress, EgressOptions, Limits};
+use belljar_testing::bypass::Odd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::world::{ALLOWED, Script, policy, proxy, read_answer};
-use belljar_testing::bypass::Odd;
 
 /// Long enough for any machine.
 const HANG: Duration = Duration::from_secs(60);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use belljar_engine::docker::Docker;
 use belljar_runtime::{ExecutionResult, Runtime, RuntimeBuilder, Sandbox, SandboxConfig};
-
 use belljar_testing::connect_or_skip;
 
 /// Long enough for a loaded machine, short enough to name a hang.

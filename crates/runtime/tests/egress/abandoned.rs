@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::world::World;
 use belljar_testing::{data, eventually};
+
+use crate::world::World;
 
 /// Far less than the minute after which a silent connection is given up, and long enough for a loaded machine.
 const SOON: Duration = Duration::from_secs(25);

@@ -1,9 +1,9 @@
 //! What a script asks for is on record, whatever it does to hide it in a crowd or behind a slow reader.
 
 use belljar_runtime::{Decision, EventKind, ExecutionResult, NetworkVerdict, Sandbox};
+use belljar_testing::{HANG, data, eventually};
 
 use crate::world::World;
-use belljar_testing::{HANG, data, eventually};
 
 /// Runs a script; its result, and whom it was refused by the events.
 async fn run_hearing(world: &World, sandbox: &Sandbox, script: &str) -> (ExecutionResult, Vec<String>) {

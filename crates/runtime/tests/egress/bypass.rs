@@ -12,7 +12,6 @@ use belljar_engine::docker::Docker;
 use belljar_engine::egress::{Resolve, Resolving, Roots};
 use belljar_engine::native::Native;
 use belljar_runtime::{NetworkVerdict, Runtime, Sandbox, SandboxConfig, Secret, Session};
-
 use belljar_testing::bypass::{
     ALLOWED, Case, Host, Opening, Shape, cases, denial, policy_with_credentials, refusal, silence,
 };

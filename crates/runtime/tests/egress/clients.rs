@@ -1,9 +1,9 @@
 //! Ordinary clients reach an allowed host without knowing of the proxy.
 
 use belljar_runtime::NetworkVerdict;
+use belljar_testing::data;
 
 use crate::world::World;
-use belljar_testing::data;
 
 #[tokio::test]
 async fn urllib_over_http_and_https() {

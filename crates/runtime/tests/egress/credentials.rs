@@ -3,9 +3,9 @@
 
 use belljar_core::config::Injection;
 use belljar_runtime::{NetworkVerdict, SandboxConfig};
+use belljar_testing::data;
 
 use crate::world::{HOME, SECRET, World};
-use belljar_testing::data;
 
 #[tokio::test]
 async fn a_credential_that_demands_tls_never_leaves_in_clear() {

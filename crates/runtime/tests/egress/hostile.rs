@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use belljar_runtime::NetworkVerdict;
+use belljar_testing::data;
 
 use crate::world::World;
-use belljar_testing::data;
 
 #[tokio::test]
 async fn what_is_not_an_answer_is_a_failure_and_never_passed_on() {

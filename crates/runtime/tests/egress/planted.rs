@@ -1,9 +1,9 @@
 //! What a run leaves in the proxy's hands ends with the run: nothing of it is sent later, seen by the next run, or waited for.
 
 use belljar_runtime::{EventKind, SandboxConfig};
+use belljar_testing::{HANG, data, engine};
 
 use crate::world::World;
-use belljar_testing::{HANG, data, engine};
 
 /// Takes every place with requests that are never answered, then asks on far more connections than the listener's queue holds,
 /// and ends with all of them open.

@@ -1,7 +1,8 @@
 //! The host's ports are everybody's: one cell's connections must not use them up.
 
-use crate::world::{HOME, World};
 use belljar_testing::{data, eventually};
+
+use crate::world::{HOME, World};
 
 /// Sockets of this machine that wait for stray packets after a connection to a port of this world was closed from here.
 fn lingering(port: u16) -> usize {

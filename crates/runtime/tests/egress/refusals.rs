@@ -1,9 +1,9 @@
 //! What is not allowed is refused, told to the script, told to its caller, and reaches nobody.
 
 use belljar_runtime::{EventKind, NetworkVerdict};
+use belljar_testing::{config, data, run, sandbox_with};
 
 use crate::world::World;
-use belljar_testing::{config, data, run, sandbox_with};
 
 #[tokio::test]
 async fn a_denial_is_an_answer_that_can_be_read_an_event_and_a_line_in_the_result() {

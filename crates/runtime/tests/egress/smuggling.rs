@@ -1,9 +1,9 @@
 //! Requests and greetings in pieces, in heaps and inside each other, from a guest's own sockets.
 
 use belljar_runtime::NetworkVerdict;
+use belljar_testing::data;
 
 use crate::world::World;
-use belljar_testing::data;
 
 #[tokio::test]
 async fn requests_in_one_heap_are_answered_one_by_one_and_decided_one_by_one() {

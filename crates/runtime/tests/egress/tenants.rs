@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use belljar_testing::{HANG, data};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::world::World;
-use belljar_testing::{HANG, data};
 
 /// The limit under which a host process often runs, and which it cannot raise.
 fn live_with(descriptors: u64) {

@@ -2,9 +2,9 @@
 //! and nobody else believes it.
 
 use belljar_runtime::NetworkVerdict;
+use belljar_testing::data;
 
 use crate::world::{SECRET, World};
-use belljar_testing::data;
 
 /// What a host has heard when the proxy has set the header and nothing of the guest's was left.
 fn set() -> String {

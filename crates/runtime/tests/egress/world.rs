@@ -12,14 +12,13 @@ use belljar_engine::native::Native;
 use belljar_runtime::{
     ExecutionResult, FileResource, NetworkPolicy, Runtime, RuntimeBuilder, Sandbox, SandboxConfig,
 };
+use belljar_testing::bypass::Odd;
+use belljar_testing::{HANG, build_with, config};
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-
-use belljar_testing::bypass::Odd;
-use belljar_testing::{HANG, build_with, config};
 
 /// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));

@@ -5,10 +5,10 @@
 //! allowed for.
 
 use belljar_runtime::SandboxConfig;
+use belljar_testing::{config, eventually, runtime, session};
 use serde_json::json;
 
 use crate::support::{answer, step};
-use belljar_testing::{config, eventually, runtime, session};
 
 /// A number of the whole machine.
 struct Counter {

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use belljar_runtime::{FileResource, Runtime, Sandbox, SandboxConfig};
+use belljar_testing::{config, runtime, sandbox_with, session};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::{answer, step};
-use belljar_testing::{config, runtime, sandbox_with, session};
 
 /// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret` beside them.
 struct Granted {

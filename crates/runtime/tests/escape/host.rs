@@ -6,10 +6,10 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::process::Command;
 
 use belljar_runtime::SandboxConfig;
+use belljar_testing::{config, runtime, sandbox_with};
 use serde_json::json;
 
 use crate::support::{answer, default_sandbox};
-use belljar_testing::{config, runtime, sandbox_with};
 
 #[tokio::test]
 async fn tcp_port_of_the_host() {

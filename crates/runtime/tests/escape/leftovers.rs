@@ -1,10 +1,10 @@
 //! What a run leaves in things that later runs use too: network namespaces, device files, scratch places, the zygote.
 
 use belljar_runtime::{Blueprint, SandboxConfig, ToolSource};
+use belljar_testing::{HANG, config, engine, eventually, only_on, processes_called, runtime, session};
 use serde_json::{Value, json};
 
 use crate::support::{answer, default_sandbox, step};
-use belljar_testing::{HANG, config, engine, eventually, only_on, processes_called, runtime, session};
 
 /// Ways to change something in a network namespace. Most send no packet.
 const USES: [&str; 12] = [

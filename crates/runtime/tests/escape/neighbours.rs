@@ -3,10 +3,10 @@
 //! Each look is made twice, with the same words: in the cell that has something, where it must be found, and in the other.
 
 use belljar_runtime::{Runtime, Sandbox, Session};
+use belljar_testing::{engine, runtime, session};
 use serde_json::{Value, json};
 
 use crate::support::{default_sandbox, step, with_prelude};
-use belljar_testing::{engine, runtime, session};
 
 /// Two cells that exist at the same time, and what they come from.
 struct Neighbours {

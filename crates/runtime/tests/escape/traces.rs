@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use belljar_core::Secret;
 use belljar_runtime::{Blueprint, Runtime, SandboxConfig, ToolSource};
+use belljar_testing::{config, engine, run, runtime, sandbox_with, session};
 use serde_json::{Value, json};
 
 use crate::support::{answer, default_sandbox, runtime_with_secrets, step};
-use belljar_testing::{config, engine, run, runtime, sandbox_with, session};
 
 /// A text of 32 bytes that is nowhere else, and the call that looks for it without holding it.
 struct Mark {

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionResult, ResourceLimits, Runtime, Sandbox, SandboxConfig, Verdict};
-
 use belljar_testing::{
     config, control_groups_of, data, directories_in, eventually, has, processes_below, run, runtime,
     sandbox_with,

@@ -1,9 +1,9 @@
 //! Bytes and inodes of every place that can be written to.
 
 use belljar_runtime::Verdict;
+use belljar_testing::data;
 
 use crate::attack::Attack;
-use belljar_testing::data;
 
 const PLACES: [&str; 3] = ["/workspace", "/tmp", "/dev/shm"];
 

@@ -1,9 +1,9 @@
 //! Forks, threads, zombies, descriptors.
 
 use belljar_runtime::Verdict;
+use belljar_testing::data;
 
 use crate::attack::Attack;
-use belljar_testing::data;
 
 const COUNTED: &[&str] = &["cgroup_pids"];
 

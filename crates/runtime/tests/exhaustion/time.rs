@@ -1,9 +1,9 @@
 //! The clock, processor time, a share of a core.
 
 use belljar_runtime::Verdict;
+use belljar_testing::data;
 
 use crate::attack::Attack;
-use belljar_testing::data;
 
 fn one_second() -> Attack {
     Attack::new().with(|config| config.resource_limits.execution_timeout_sec = 1.0)

@@ -1,7 +1,8 @@
 //! Memory of the kernel's that no control group counts, or not in time.
 
-use crate::attack::Attack;
 use belljar_testing::{config, data, has, only_on, run, runtime, sandbox_with};
+
+use crate::attack::Attack;
 
 /// The first number of a line of the kernel's that begins so.
 fn kernel_counts(path: &str, line: &str) -> u64 {

@@ -1,9 +1,9 @@
 //! What is reported about an honest run is right within a tenth.
 
 use belljar_runtime::SandboxConfig;
+use belljar_testing::{config, control_groups_of, data, has, runtime, sandbox_with};
 
 use crate::attack::Attack;
-use belljar_testing::{config, control_groups_of, data, has, runtime, sandbox_with};
 
 #[tokio::test]
 async fn processor_time_is_that_of_the_script_and_its_children() {

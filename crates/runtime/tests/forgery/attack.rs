@@ -5,7 +5,6 @@ use std::time::Duration;
 use belljar_runtime::{
     Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict, is_printable, json_line,
 };
-
 use belljar_testing::attacks::{Block, blocks};
 use belljar_testing::{config, data, engine, eventually, processes_below, run, runtime, sandbox_with};
 

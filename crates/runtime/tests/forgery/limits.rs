@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use belljar_runtime::{ExecutionRequest, ExecutionResult, ResourceLimits, Sandbox, SandboxConfig, Verdict};
+use belljar_testing::{HANG, config, data, has, run, runtime, sandbox_with};
 
 use crate::attack::{PRELUDE, check_stream};
-use belljar_testing::{HANG, config, data, has, run, runtime, sandbox_with};
 
 async fn attack(sandbox: &Sandbox, body: &str, seconds: Option<u64>) -> ExecutionResult {
     let mut request = ExecutionRequest::new(format!("{PRELUDE}\n{body}"));

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use belljar_runtime::{Event, Intermediate, Json, json_line};
+use belljar_testing::{HANG, config, runtime, sandbox_with};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use crate::attack::PRELUDE;
-use belljar_testing::{HANG, config, runtime, sandbox_with};
 
 /// Each reads lines from its input and fails on the first that it cannot read, or could not write again.
 const READERS: [(&str, &[&str]); 3] = [

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, RuntimeError, Session, Verdict};
+use belljar_testing::{HANG, config, data, has, run, runtime, sandbox_with};
 
 use crate::attack::{PRELUDE, check_stream};
-use belljar_testing::{HANG, config, data, has, run, runtime, sandbox_with};
 
 async fn step(session: &mut Session, request: impl Into<ExecutionRequest>) -> ExecutionResult {
     let mut events: Vec<Event> = Vec::new();

@@ -1,7 +1,6 @@
 //! What the guest writes anywhere but through `emit_…` means nothing.
 
 use belljar_runtime::Verdict;
-
 use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 const FORGED: &str =

@@ -11,7 +11,6 @@ mod sockets;
 mod surroundings;
 
 use belljar_runtime::{ResourceLimits, SandboxConfig};
-
 use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 /// What a program that starts interpreters of its own needs on a loaded machine.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use belljar_core::config::Protection;
 use belljar_runtime::{FileResource, SandboxConfig};
-
 use belljar_testing::{config, data, has, run, runtime, sandbox_with};
 
 #[tokio::test]

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use belljar_engine::native::Native;
 use belljar_runtime::{Runtime, SandboxConfig};
-
 use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 /// A wheel is a zip with a known layout; this one needs no index and no network.

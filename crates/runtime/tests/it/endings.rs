@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionRequest, Sandbox, SandboxConfig, Verdict};
-
 use belljar_testing::{config, data, has, needs_isolation, processes_below, run, runtime, sandbox_with};
 
 async fn next_run_works(sandbox: &Sandbox) {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use belljar_runtime::{CheckoutError, Execution, Runtime, RuntimeError, Sandbox, SandboxConfig};
-
-use crate::sessions::shared;
 use belljar_testing::{
-    HANG, build, config, control_groups_of, data, directories_in, eventually, in_time, only_on, parent_of,
+    HANG, build, children_of, config, control_groups_of, data, directories_in, eventually, in_time, only_on,
     processes_below, run, runtime, sandbox_with,
 };
+
+use crate::sessions::shared;
 
 fn processes() -> usize {
     processes_below(std::process::id()).len()
@@ -256,12 +256,7 @@ async fn five_hundred_configs_never_have_more_templates_than_there_may_be_and_le
         })
         .collect();
     // Helpers are our only children, one for each template.
-    let zygotes = || {
-        processes_below(std::process::id())
-            .iter()
-            .filter(|pid| parent_of(**pid) == Some(std::process::id()))
-            .count()
-    };
+    let zygotes = || children_of(std::process::id()).len();
     while workers.iter().any(|worker| !worker.is_finished()) {
         let (live, running) = (runtime.templates().len(), zygotes());
         assert!(live <= MOST, "{live} templates are live");

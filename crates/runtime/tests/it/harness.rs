@@ -1,7 +1,6 @@
 //! What a script finds in its globals, and what it is told when it errs.
 
 use belljar_runtime::{LogLevel, SandboxConfig, Secret, Verdict};
-
 use belljar_testing::{build, config, data, run, runtime, sandbox_with};
 
 #[tokio::test]

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use belljar_runtime::SandboxConfig;
-use rustix::process::{Pid, Signal, kill_process};
-
 use belljar_testing::{config, control_groups_of, eventually, processes_below, runtime, sandbox_with};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Says to the test below that it is the host, and how it shall end.
 const ENDING: &str = "BELLJAR_TEST_HOST_ENDING";

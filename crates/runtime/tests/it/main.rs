@@ -1,6 +1,7 @@
-//! The promises, tried on real cells of the native engine.
+//! The promises, tried on real cells of the engine under test.
 //!
-//! Where this machine cannot make cells every test says so in one line and passes, unless `BELLJAR_TEST_REQUIRE` lists `native`.
+//! Where this machine cannot make cells every test says so in one line and passes, unless
+//! `BELLJAR_TEST_REQUIRE` lists the engine.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
@@ -9,7 +10,6 @@ mod channel;
 mod compatibility;
 mod confinement;
 mod dependencies;
-mod duplex;
 mod endings;
 mod ends;
 mod freshness;

@@ -1,7 +1,6 @@
 //! Cells and zygotes that die: noticed, replaced, and never handed out.
 
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
-
 use belljar_testing::{
     HANG, config, data, eventually, kill, processes_below, processes_called, run, runtime, sandbox_with,
     signal,

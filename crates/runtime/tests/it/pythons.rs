@@ -1,7 +1,6 @@
 //! Every supported interpreter found on this machine runs the harness.
 
 use belljar_runtime::SandboxConfig;
-
 use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 #[tokio::test]

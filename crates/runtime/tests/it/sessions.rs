@@ -6,7 +6,6 @@ use belljar_runtime::{
     Event, EventKind, ExecutionRequest, ExecutionResult, FileResource, OutputStream, RuntimeError,
     SandboxConfig, Session, Verdict,
 };
-
 use belljar_testing::{HANG, config, eventually, has, needs_isolation, runtime, sandbox_with};
 
 #[tokio::test]

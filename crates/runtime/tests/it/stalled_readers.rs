@@ -10,10 +10,9 @@ use belljar_runtime::{
     Event, EventKind, EventSink, ExecutionMode, ExecutionRequest, ExecutionResult, FileResource,
     ResourceLimits, Runtime, Sandbox, SandboxConfig,
 };
+use belljar_testing::{HANG, config, eventually, has, runtime, sandbox_with};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::Notify;
-
-use belljar_testing::{HANG, config, eventually, has, runtime, sandbox_with};
 
 /// Takes everything but the last event, which it takes when it is told to.
 #[derive(Default)]

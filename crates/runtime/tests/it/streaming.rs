@@ -7,7 +7,6 @@ use belljar_runtime::{
     Event, EventKind, EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, SandboxConfig,
     Verdict,
 };
-
 use belljar_testing::{HANG, config, data, has, runtime, sandbox_with};
 
 #[tokio::test]

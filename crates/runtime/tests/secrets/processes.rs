@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 use belljar_runtime::{Execution, Sandbox};
+use belljar_testing::{name_of, only_on, processes_below};
 
 use crate::{NAME, assert_absent, granted};
-use belljar_testing::{name_of, only_on, processes_below};
 
 /// Not a literal that the test's own executable holds, which is the helper's too.
 fn fresh_value() -> String {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, Sandbox, Verdict};
+use belljar_testing::{HANG, data, run};
 
 use crate::journal::Journal;
 use crate::{NAME, assert_absent, granted};
-use belljar_testing::{HANG, data, run};
 
 /// With what a JSON string, a Rust string and a regular expression would escape.
 const VALUE: &str = "s3cr\"et\\ v\u{e4}lue$^";

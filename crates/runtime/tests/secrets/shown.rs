@@ -10,10 +10,10 @@ use belljar_runtime::{
     Blueprint, ExecutionId, ExecutionMode, ExecutionRequest, ResourceLimits, Runtime, SandboxConfig,
     ScriptExecutor, Secret,
 };
+use belljar_testing::{build, config, runtime};
 use proptest::prelude::*;
 
 use crate::{NAME, assert_absent};
-use belljar_testing::{build, config, runtime};
 
 /// Values that no text of ours holds by chance, with anything after the beginning.
 fn value() -> impl Strategy<Value = String> {

@@ -1,5 +1,5 @@
-//! Ways around the proxy, as data. Each must be refused by the rule it breaks, before a byte reaches
-//! anybody.
+//! Ways around the proxy, as data. Each must be refused by the rule it breaks, before a byte
+//! reaches anybody.
 //!
 //! The proxy's own tests send them over a socket, and those of the runtime from inside a real cell.
 //!

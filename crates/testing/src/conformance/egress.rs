@@ -23,10 +23,11 @@ async fn allowed(subject: &Subject, host: &Host) -> Sandbox {
     subject.sandbox_with(SandboxConfig { network_policy: policy(&[host.port]), ..config() }).await
 }
 
-/// The status of a request, as a script sees it.
+/// The status of a request, as a script sees it that asks the proxy for every host.
 fn get(url: &str) -> String {
     format!(
         "import urllib.request, urllib.error\n\
+         for name in ('no_proxy', 'NO_PROXY'): os.environ.pop(name, None)\n\
          try: emit_result(urllib.request.urlopen('{url}').status)\n\
          except urllib.error.HTTPError as error: emit_result(error.code)"
     )

@@ -1,7 +1,7 @@
 //! Runs the claims one after the other.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_engine::Engine;
 use tokio::task::JoinError;
@@ -47,12 +47,15 @@ pub fn claims(part: Part) -> Vec<&'static str> {
 pub async fn suite(engine: Arc<dyn Engine>, parts: &[Part]) -> Report {
     let mut report = Report { engine: engine.name().to_owned(), ..Report::default() };
     for claim in parts.iter().flat_map(|part| part.claims()) {
+        let began = Instant::now();
         let subject = Subject::new(Arc::clone(&engine)).await;
         let mut attempt = tokio::spawn((claim.attempt)(subject.clone()));
         let outcome = tokio::time::timeout(BOUND, &mut attempt).await;
         attempt.abort();
         subject.end().await;
         let claim = claim.name;
+        // Said at once, for whoever has to end a suite that hangs.
+        println!("{}: {claim} ({} ms)", report.engine, began.elapsed().as_millis());
         match outcome {
             Ok(Ok(Outcome::Held)) => report.passed.push(claim),
             Ok(Ok(Outcome::Skipped(reason))) => report.skipped.push(Skip { claim, reason }),

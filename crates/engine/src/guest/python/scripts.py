@@ -42,7 +42,8 @@ class Scripts:
                 self._run(execution, request)
         finally:
             if os.getpid() != owner:
-                # A child that the script forked has come to the script's end. It is not the harness.
+                # A child that the script forked has come to the script's end. It is not the
+                # harness.
                 flush()
                 os._exit(0)
             if execution.alarm is not None:

@@ -18,10 +18,12 @@ from .values import rules
 
 PROTOCOL = 1
 
-#: What a report may hold. It is one message to the host, and the kernel bounds the length of a message.
+#: What a report may hold. It is one message to the host, and the kernel bounds the length of a
+#: message.
 MOST_WARNINGS, MOST_TOOL_BYTES = 50, 50_000
 
-# Enough for the interpreter to adapt its code to what runs in it. Otherwise every cell would do it anew.
+# Enough for the interpreter to adapt its code to what runs in it. Otherwise every cell would do it
+# anew.
 WARM_UPS = 20
 
 _warm_up_request = {

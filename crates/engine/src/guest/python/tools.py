@@ -62,7 +62,8 @@ class ToolLoop:
         return call
 
     def _running(self):
-        # Started on first use, in the cell: a zygote with a second thread could not be cloned safely.
+        # Started on first use, in the cell: a zygote with a second thread could not be cloned
+        # safely.
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             thread = threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True)

@@ -1,9 +1,9 @@
 //! One test for each thing that CPython's own tests found broken in cells.
 
+use belljar_testing::{data, run, runtime, sandbox_with};
 use serde_json::json;
 
 use super::gives;
-use belljar_testing::{data, run, runtime, sandbox_with};
 
 #[tokio::test]
 async fn well_known_ports_and_protocols_have_names() {

@@ -1,7 +1,6 @@
 //! The packages that scripts ask for most, installed from the index that this machine's installer is set up for.
 
 use belljar_runtime::{Runtime, Sandbox, SandboxConfig};
-
 use belljar_testing::{data, run, runtime};
 
 /// A sandbox with a package, or `None` with the reason printed where no index or installer is at hand.

@@ -1,16 +1,10 @@
 //! The fuzz targets' claims on a stable toolchain: runs the corpus in `fuzz/`, and random changes
 //! of it.
 //!
-//! The entries are the targets' own (`fuzz/entries.rs`). A fuzzer looks further. This test keeps
+//! The entries are the targets' own. A fuzzer looks further. This test keeps
 //! what it found from coming back.
 
-#![expect(clippy::disallowed_methods, reason = "the corpus is read from files; the crate itself does no I/O")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-#[path = "../../../fuzz/entries.rs"]
 mod entries;
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
 
 /// Parts of the formats, and things that break readers.
 const WORDS: &[&[u8]] = &[
@@ -50,7 +44,7 @@ const WORDS: &[&[u8]] = &[
     "é\u{2028}😀".as_bytes(),
 ];
 
-replay::targets! {
+belljar_testing::replay_targets! {
     frames: guest_frames, "guest_frames";
     configs: config_document, "config_document";
     paths: guest_path, "guest_path";

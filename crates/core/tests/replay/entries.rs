@@ -1,4 +1,5 @@
-//! What is claimed of every input, whoever makes it up: the fuzz targets here, and `crates/core/tests/replay.rs` on a stable toolchain.
+//! What is claimed of every input. The tests here make inputs up, and so do the fuzz targets in
+//! `fuzz/targets`, which share this file.
 //!
 //! An entry takes any bytes and panics when a claim does not hold.
 
@@ -89,7 +90,8 @@ fn config_survives(config: &SandboxConfig) {
 fn config_error_names_the_place(error: &ConfigError, text: &str, is_toml: bool) {
     let message = error.to_string();
     assert_eq!(message.lines().count(), 1, "an error of several lines: {message:?}");
-    // A value may be shown escaped and quoted, a key with its path; never the whole document over and over.
+    // A value may be shown escaped and quoted, a key with its path; never the whole document over
+    // and over.
     assert!(message.len() <= 2048 + 8 * text.len(), "{} bytes of error for {}", message.len(), text.len());
     match error {
         ConfigError::Syntax { line, column, .. }
@@ -122,7 +124,8 @@ pub(crate) fn guest_path(input: &[u8]) {
     assert_eq!(GuestPath::new(path.as_str()).as_ref(), Ok(&path), "what is normal does not stay so");
     let json = serde_json::to_string(&path).expect("text is JSON");
     assert_eq!(serde_json::from_str::<GuestPath>(&json).expect("what was written can be read"), path);
-    // Cut in two anywhere, the halves are paths or they are not, but together they never climb. A few cuts: each costs as much as the path.
+    // Cut in two anywhere, the halves are paths or they are not, but together they never climb. A
+    // few cuts: each costs as much as the path.
     for (at, _) in text.char_indices().step_by(1 + text.len() / 16) {
         let Ok(above) = GuestPath::new(&text[..at]) else { continue };
         if let Ok(both) = above.join(&text[at..]) {

@@ -1,11 +1,15 @@
-//! The corpus of a target, and what comes of changing it at random. Included by the replay tests, which run on a stable toolchain.
+//! The corpus of a fuzz target, and what comes of changing it at random.
+//!
+//! A fuzzer looks further. The tests that [`replay_targets!`](crate::replay_targets) makes run on a
+//! stable toolchain, and keep what it found from coming back.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-pub(crate) fn corpus(target: &str) -> Vec<Vec<u8>> {
+/// The seeds of a target, in order.
+pub fn corpus(target: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let files = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("{directory:?}: {error}"));
     let mut seeds: Vec<_> = files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
@@ -16,15 +20,21 @@ pub(crate) fn corpus(target: &str) -> Vec<Vec<u8>> {
 
 /// One change to some bytes.
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub enum Change {
+    /// These bytes are put in at a place.
     Put(Index, Vec<u8>),
+    /// What is between two places is cut out.
     Cut(Index, Index),
+    /// These bits of one byte are flipped.
     Flip(Index, u8),
+    /// What is behind a place is replaced by a seed.
     Splice(Index, Index),
+    /// What is between two places is put at the end, so many times.
     Repeat(Index, Index, u8),
 }
 
-pub(crate) fn change(words: &[&'static [u8]]) -> impl Strategy<Value = Change> + use<> {
+/// Any change. Some put in one of the words that the formats are made of.
+pub fn change(words: &[&'static [u8]]) -> impl Strategy<Value = Change> + use<> {
     let at = any::<Index>;
     let words = prop::sample::select(words.to_vec()).prop_map(<[u8]>::to_vec);
     prop_oneof![
@@ -37,7 +47,8 @@ pub(crate) fn change(words: &[&'static [u8]]) -> impl Strategy<Value = Change> +
     ]
 }
 
-pub(crate) fn changed(seeds: &[Vec<u8>], first: &Index, changes: &[Change]) -> Vec<u8> {
+/// A seed after some changes, of 64 KiB at most.
+pub fn changed(seeds: &[Vec<u8>], first: &Index, changes: &[Change]) -> Vec<u8> {
     const LARGEST: usize = 64 << 10;
     let mut bytes = first.get(seeds).clone();
     for change in changes {
@@ -66,12 +77,14 @@ pub(crate) fn changed(seeds: &[Vec<u8>], first: &Index, changes: &[Change]) -> V
     bytes
 }
 
-/// Three tests for each target; whoever invokes it has `entries` and the `WORDS` its formats are made of.
-macro_rules! targets {
+/// Three tests for each target. Whoever invokes it has `entries`, the `WORDS` that its formats are
+/// made of, and proptest.
+#[macro_export]
+macro_rules! replay_targets {
     ($($name:ident: $entry:ident, $target:literal;)*) => {$(
         mod $name {
             use super::entries;
-            use super::replay::{change, changed, corpus};
+            use $crate::replay::{change, changed, corpus};
             use super::WORDS;
             use proptest::prelude::*;
             use proptest::sample::Index;
@@ -102,5 +115,3 @@ macro_rules! targets {
         }
     )*};
 }
-
-pub(crate) use targets;
