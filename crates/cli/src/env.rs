@@ -2,4 +2,4 @@
 //!
 //! The library itself reads `BELLJAR_CACHE` and `BELLJAR_PYTHON`. Besides these, every name given to `--secret` or listed under `secrets` in a sandbox file is looked up.
 
-pub(crate) use belljar::environment::{ENGINE, HOST_PATH_MAP, LOG, MEMORY, SANDBOX, TIMEOUT};
+pub(crate) use belljar::environment::{ENGINE, HOST_PATH_MAP, LOG, MEMORY, RUST_LOG, SANDBOX, TIMEOUT};
