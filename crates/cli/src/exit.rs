@@ -39,7 +39,7 @@ pub(crate) fn code(outcome: &Result<End, CliError>) -> ExitCode {
 /// All codes on one line, for the help.
 pub(crate) fn in_help() -> String {
     let codes = ExitCode::ALL.map(|code| format!("{} {}", code.number(), code.brief()));
-    format!("Exit codes: {}", codes.join(" · "))
+    format!("Exit codes: {}\nLogs: BELLJAR_LOG=debug, or RUST_LOG, on stderr", codes.join(" · "))
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub const MEMORY: &str = "BELLJAR_MEMORY";
 pub const HOST_PATH_MAP: &str = "BELLJAR_HOST_PATH_MAP";
 /// What to log.
 pub const LOG: &str = "BELLJAR_LOG";
+/// What to log, where [`LOG`] is not set.
+pub const RUST_LOG: &str = "RUST_LOG";
 /// Where dependency layers are kept.
 pub const CACHE: &str = "BELLJAR_CACHE";
 /// The interpreter to use.
@@ -70,7 +72,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 18] = [
+pub const ALL: [Variable; 19] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -85,6 +87,11 @@ pub const ALL: [Variable; 18] = [
         LOG,
         Reader::Command,
         "What to log to stderr, as `tracing` filters are written: `debug`, `belljar_engine=trace`.",
+    ),
+    variable(
+        RUST_LOG,
+        Reader::Command,
+        "The same, where `BELLJAR_LOG` is not set. Other programs read it too.",
     ),
     variable(
         CACHE,

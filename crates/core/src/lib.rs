@@ -19,6 +19,7 @@ mod exit_code;
 mod ids;
 pub mod json;
 pub mod layout;
+pub mod metrics;
 mod network;
 mod path;
 pub mod policy;

@@ -48,7 +48,8 @@ pub(crate) fn result() -> ExecutionResult {
             oom_kills: Some(0),
             forks_refused: None,
         },
-        engine: "native".into(),
+        engine: "docker".into(),
+        place: Some("3f4e9a".into()),
     }
 }
 
@@ -234,12 +235,13 @@ fn results() -> impl Strategy<Value = ExecutionResult> {
                 stdout: text.clone(),
                 stderr: texts.concat(),
                 error: maybe.clone(),
-                traceback: maybe,
+                traceback: maybe.clone(),
                 warnings: texts,
                 network,
                 output_bytes,
                 usage,
                 engine: text,
+                place: maybe,
             }
         },
     )

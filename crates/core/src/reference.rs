@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::environment::{self, Reader};
-use crate::{ExitCode, Verdict, wire};
+use crate::{ExitCode, Verdict, metrics, wire};
 
 /// `make reference` sets this.
 const WRITE: &str = "BELLJAR_WRITE_REFERENCE";
@@ -21,6 +21,7 @@ fn generated_files_are_what_the_code_says() {
         ("crates/core/schema/wire-1.json", wire::schema::rendered()),
         ("docs/reference/exit-codes.md", exit_codes()),
         ("docs/reference/environment.md", environment()),
+        ("docs/reference/metrics.md", metrics()),
     ];
     for (path, rendered) in pages {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
@@ -44,6 +45,18 @@ fn no_variable_is_named_and_left_out_of_the_page() {
     assert_eq!(names.count(), environment::ALL.len());
     for variable in environment::ALL {
         assert!(source.contains(&format!(": &str = \"{}\";", variable.name)), "{}", variable.name);
+    }
+}
+
+#[test]
+fn no_metric_is_named_and_left_out_of_the_page() {
+    let source = include_str!("metrics.rs");
+    let named = source.matches(": Metric =").count();
+    let names: std::collections::BTreeSet<_> = metrics::ALL.iter().map(|metric| metric.name).collect();
+    assert_eq!((named, names.len()), (metrics::ALL.len(), metrics::ALL.len()));
+    for metric in metrics::ALL {
+        let unit = if metric.kind == metrics::Kind::Counter { "_total" } else { "" };
+        assert!(metric.name.starts_with("belljar_") && metric.name.ends_with(unit), "{}", metric.name);
     }
 }
 
@@ -79,4 +92,18 @@ fn environment() -> String {
             Packages are installed with the settings of `pip` and `uv` in the environment (`PIP_INDEX_URL`, `UV_INDEX`, …), \
             but for those that would change where packages go.\n\n\
             The names in a sandbox's `secrets`, and those given to `--secret`, are looked up in the command's environment.\n"
+}
+
+fn metrics() -> String {
+    let mut page = format!(
+        "# Metrics\n\n{NOTICE}\nBelljar counts through the `metrics` facade. Nothing is kept until a program installs a \
+         recorder, which it must do before it opens a sandbox.\n\n\
+         | metric | kind | labels | meaning |\n|---|---|---|---|\n"
+    );
+    for metrics::Metric { name, kind, labels, meaning } in metrics::ALL {
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        page += &format!("| `{name}` | {} | {} | {meaning} |\n", kind.name(), labels.join(", "));
+    }
+    let verdicts: Vec<_> = Verdict::NAMES.iter().map(|name| format!("`{name}`")).collect();
+    page + &format!("\nThe verdicts of runs are {}, and `{}`.\n", verdicts.join(", "), metrics::ABANDONED)
 }

@@ -50,6 +50,9 @@ pub struct ExecutionResult {
     pub usage: Usage,
     /// The engine that ran it.
     pub engine: String,
+    /// Where it ran, as the engine itself calls it: the id of the container. Absent for engines
+    /// whose cells have no other name than their own.
+    pub place: Option<String>,
 }
 
 impl ExecutionResult {
@@ -71,6 +74,7 @@ impl ExecutionResult {
             output_bytes: 0,
             usage: Usage::default(),
             engine: engine.into(),
+            place: None,
         }
     }
 
@@ -163,7 +167,8 @@ impl ExecutionResult {
         map.serialize_entry("duration_ms", &(self.usage.wall_ms.round() as u64))?;
         map.serialize_entry("output_bytes", &self.output_bytes)?;
         map.serialize_entry("usage", &self.usage)?;
-        map.serialize_entry("engine", &self.engine)
+        map.serialize_entry("engine", &self.engine)?;
+        map.serialize_entry("place", &self.place)
     }
 }
 
@@ -187,6 +192,7 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             output_bytes: u64,
             usage: Usage,
             engine: String,
+            place: Option<String>,
         }
         let fields = Fields::deserialize(deserializer)?;
         let verdict = Verdict::from_parts(&fields.verdict, fields.exit_code, fields.signal);
@@ -205,6 +211,7 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             output_bytes: fields.output_bytes,
             usage: fields.usage,
             engine: fields.engine,
+            place: fields.place,
         })
     }
 }

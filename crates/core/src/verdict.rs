@@ -47,6 +47,23 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The names of all verdicts.
+    pub const NAMES: [&'static str; 13] = [
+        "ok",
+        "exception",
+        "no_result",
+        "exited",
+        "signaled",
+        "timeout_wall",
+        "timeout_cpu",
+        "oom",
+        "pids",
+        "disk",
+        "output",
+        "cancelled",
+        "infra",
+    ];
+
     /// The verdict's name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
@@ -128,6 +145,11 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_is_listed() {
+        assert_eq!(Verdict::examples().map(|verdict| verdict.name()), Verdict::NAMES);
+    }
 
     #[test]
     fn a_verdict_is_read_back_from_its_parts() {

@@ -44,6 +44,7 @@ pub mod host;
 mod into_engine;
 #[cfg(feature = "local")]
 pub mod local;
+pub mod metering;
 #[cfg(feature = "native")]
 pub mod native;
 pub mod pool;

@@ -10,11 +10,13 @@ use belljar_core::wire::{Execute, HostFrame};
 use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::{Cell, CellUsage, Leftovers, Until};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::control::Wishes;
 use crate::conversation::{Concluded, Conversation, Progress, Terms};
 use crate::deadlines::{Allowance, Deadlines};
 use crate::mask::Mask;
+use crate::meters::{Identity, RunMeters, note_cell, note_result};
 use crate::transcript::{Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
 
@@ -28,6 +30,7 @@ pub struct ScriptExecutor {
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
+    meters: Arc<RunMeters>,
 }
 
 impl Concluded {
@@ -42,6 +45,7 @@ impl Concluded {
 
 /// One script to run, and what goes with it.
 pub(crate) struct Run<'a> {
+    pub(crate) identity: Identity,
     pub(crate) request: &'a ExecutionRequest,
     /// What earlier runs in this cell have used.
     pub(crate) used_before: CellUsage,
@@ -64,6 +68,7 @@ impl ScriptExecutor {
             mask: Mask::default(),
             engine,
             warnings: Arc::default(),
+            meters: Arc::new(RunMeters::new(engine)),
         }
     }
 
@@ -103,8 +108,12 @@ impl ScriptExecutor {
         let used_before = cell.usage();
         let leftovers = Leftovers::default();
         let wishes = &Wishes::none();
-        let run = Run { request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
-        let concluded = self.conclude(cell, run).await?;
+        let identity = Identity::of(request, None);
+        let span = identity.span.clone();
+        note_cell(&span, cell);
+        let (sink_of_run, until) = (&mut *sink, Until::TheEnd);
+        let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
+        let concluded = self.conclude(cell, run).instrument(span).await?;
         cell.kill();
         Ok(concluded.say(sink).await)
     }
@@ -112,12 +121,14 @@ impl ScriptExecutor {
     /// The result of a request that was cancelled before it had a cell.
     pub(crate) async fn never_ran(
         &self,
+        Identity { id, span }: Identity,
         request: &ExecutionRequest,
         sink: &mut dyn EventSink,
     ) -> ExecutionResult {
-        let id = request.execution_id.clone().unwrap_or_else(random_id);
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
         let (result, unsaid) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
+        self.meters.begin().ended(&result);
+        note_result(&span, &result);
         Concluded { result, unsaid, script_is_over: false }.say(sink).await
     }
 
@@ -132,6 +143,7 @@ impl ScriptExecutor {
             was_interrupted: false,
             network: Vec::new(),
             engine: self.engine,
+            place: None,
             warnings: &self.warnings,
         }
     }
@@ -143,9 +155,10 @@ impl ScriptExecutor {
         cell: &mut dyn Cell,
         run: Run<'_>,
     ) -> Result<Concluded, RuntimeError> {
-        let Run { request, used_before, leftovers, sink, wishes, until } = run;
+        let Run { identity: Identity { id, span }, request, used_before, leftovers, sink, wishes, until } =
+            run;
         let timeout = self.check(request)?;
-        let id = request.execution_id.clone().unwrap_or_else(random_id);
+        let running = self.meters.begin();
         let mode = request.mode.unwrap_or(self.mode);
         let seal = random_hex();
         let mut required = self.required_secrets.clone();
@@ -174,7 +187,11 @@ impl ScriptExecutor {
         };
         let facts = Facts { timeout, ..self.facts(Ending::Finished, CellUsage::default()) };
         let terms = Terms { request: line.into(), leftovers, used_before, started, until, facts };
-        Ok(conversation.hold(terms).await)
+        span.record("request_bytes", terms.request.len());
+        let concluded = conversation.hold(terms).await;
+        running.ended(&concluded.result);
+        note_result(&span, &concluded.result);
+        Ok(concluded)
     }
 
     /// How much processor time a run may take, if that is limited and counted.
@@ -205,8 +222,10 @@ async fn tell(sink: &mut dyn EventSink, events: impl IntoIterator<Item = Event>)
     }
 }
 
-fn random_id() -> ExecutionId {
-    ExecutionId::new(format!("exec-{}", random_hex()))
+/// The name its caller gave a request, or one that is made up.
+pub(crate) fn id_of(request: &ExecutionRequest) -> ExecutionId {
+    let made_up = || ExecutionId::new(format!("exec-{}", random_hex()));
+    request.execution_id.clone().unwrap_or_else(made_up)
 }
 
 /// 128 random bits.

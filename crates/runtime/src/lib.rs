@@ -29,6 +29,7 @@ mod deadlines;
 mod error;
 mod executor;
 mod mask;
+mod meters;
 mod network;
 mod runtime;
 mod sandbox;

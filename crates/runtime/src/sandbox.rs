@@ -5,9 +5,11 @@ use std::time::Duration;
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{CheckoutError, Lease, TemplateHold, TemplateStats};
 use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
+use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
 use crate::executor::{Run, ScriptExecutor};
+use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; all clones are one sandbox.
@@ -97,15 +99,37 @@ impl Sandbox {
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
+        let identity = Identity::of(&request, Some(&self.hold));
+        let span = identity.span.clone();
+        self.run_in_span(identity, wishes, request, sink).instrument(span).await
+    }
+
+    async fn run_in_span(
+        &self,
+        identity: Identity,
+        wishes: &Wishes,
+        request: ExecutionRequest,
+        sink: &mut dyn EventSink,
+    ) -> Result<ExecutionResult, RuntimeError> {
         let mut lease = tokio::select! {
             biased;
             lease = self.checkout(&self.hold) => lease?,
-            () = wishes.cancelled() => return Ok(self.executor.never_ran(&request, sink).await),
+            () = wishes.cancelled() => {
+                return Ok(self.executor.never_ran(identity, &request, sink).await);
+            }
         };
+        note_cell(&identity.span, lease.cell());
+        tracing::debug!("a cell is checked out");
         let in_progress = lease.begin()?;
-        let (used_before, leftovers) = (CellUsage::default(), Leftovers::default());
-        let run =
-            Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::TheEnd };
+        let run = Run {
+            identity,
+            request: &request,
+            used_before: CellUsage::default(),
+            leftovers: Leftovers::default(),
+            sink: &mut *sink,
+            wishes,
+            until: Until::TheEnd,
+        };
         let concluded = tokio::select! {
             biased;
             // First in the select, because it is set before the cells are killed, and says why they
@@ -147,9 +171,10 @@ impl Sandbox {
     }
 
     async fn checkout(&self, hold: &TemplateHold) -> Result<Lease, CheckoutError> {
-        match self.checkout_timeout {
+        let checkout = match self.checkout_timeout {
             Some(within) => hold.checkout_within(within).await,
             None => hold.checkout().await,
-        }
+        };
+        checkout.inspect_err(|error| tracing::debug!(%error, "no cell could be checked out"))
     }
 }

@@ -6,9 +6,11 @@ use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{InProgress, Lease};
 use belljar_engine::{CellUsage, Leftovers, Until};
+use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
 use crate::executor::{Run, ScriptExecutor};
+use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, RuntimeError};
 
 /// A held cell. What one step defines, the next can use. Dropping the session destroys the cell.
@@ -117,17 +119,32 @@ impl HeldCell {
     ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
         request.mode.get_or_insert(ExecutionMode::Interactive);
-        let (_in_progress, mut place, mut lease, is_fresh) = self.take()?;
+        let taken = self.take()?;
+        let identity = Identity::of(&request, Some(taken.lease.hold()));
+        let span = identity.span.clone();
+        let step = Step { identity, request: &request, wishes };
+        self.step_in_span(taken, step, sink).instrument(span).await
+    }
+
+    async fn step_in_span(
+        &self,
+        taken: Taken<'_>,
+        step: Step<'_>,
+        sink: &mut dyn EventSink,
+    ) -> Result<ExecutionResult, RuntimeError> {
+        let Step { identity, request, wishes } = step;
+        let Taken { in_progress: _in_progress, mut place, mut lease, is_fresh } = taken;
         let hold = lease.hold().clone();
         let cell = lease.cell();
+        note_cell(&identity.span, cell);
         // What threads and processes of earlier steps said and used since then does not belong to
         // this step.
         let (leftovers, used_before) = match is_fresh {
             true => (Leftovers::default(), CellUsage::default()),
             false => (cell.take_leftovers().await, cell.usage()),
         };
-        let run =
-            Run { request: &request, used_before, leftovers, sink: &mut *sink, wishes, until: Until::Now };
+        let (sink_of_run, until) = (&mut *sink, Until::Now);
+        let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
         let concluded = tokio::select! {
             biased;
             closed = hold.closed() => return Err(closed.into()),
@@ -147,8 +164,8 @@ impl HeldCell {
         }
     }
 
-    /// Takes the cell for a step. The flag says whether nothing has run in it yet.
-    fn take(&self) -> Result<(InProgress, Place<'_>, Lease, bool), RuntimeError> {
+    /// Takes the cell for a step.
+    fn take(&self) -> Result<Taken<'_>, RuntimeError> {
         let mut state = self.lock();
         let in_progress = match &*state {
             State::Fresh(lease) | State::Used(lease) => lease.begin()?,
@@ -160,8 +177,24 @@ impl HeldCell {
             State::Used(lease) => (lease, false),
             State::InUse | State::Over => unreachable!("the cell was here, and the state is locked"),
         };
-        Ok((in_progress, Place(Some(self)), lease, is_fresh))
+        Ok(Taken { lease, place: Place(Some(self)), in_progress, is_fresh })
     }
+}
+
+/// What a step is to do.
+struct Step<'a> {
+    identity: Identity,
+    request: &'a ExecutionRequest,
+    wishes: &'a Wishes,
+}
+
+/// The cell of a session while a step has it. Dropped in this order: the cell goes first.
+struct Taken<'a> {
+    lease: Lease,
+    place: Place<'a>,
+    in_progress: InProgress,
+    /// Whether nothing has run in it yet.
+    is_fresh: bool,
 }
 
 /// Where a step puts its cell when it is over. A step that is dropped puts nothing there.

@@ -86,6 +86,8 @@ pub(crate) struct Facts<'a> {
     /// The hosts it reached, or wanted to.
     pub(crate) network: Vec<Decision>,
     pub(crate) engine: &'a str,
+    /// What the engine itself calls the place it ran in.
+    pub(crate) place: Option<String>,
     pub(crate) warnings: &'a [String],
 }
 
@@ -266,6 +268,7 @@ impl Transcript {
         result.network = network;
         result.output_bytes = self.output_bytes;
         result.usage = usage;
+        result.place = facts.place.clone();
         let result = Arc::new(result);
         events.push(Event::new(execution_id, seq, EventKind::Ended { result: Arc::clone(&result) }));
         (result, events)
@@ -400,6 +403,7 @@ mod tests {
             was_interrupted: false,
             network: Vec::new(),
             engine: "test",
+            place: None,
             warnings: &[],
         }
     }

@@ -12,6 +12,7 @@ mod exit_codes;
 mod inherited;
 mod limits;
 mod local;
+mod logs;
 mod output;
 mod sandbox;
 mod screen;

@@ -33,4 +33,9 @@ pub use view::{CellUsage, CellView, Until};
 pub trait Cell: CellIo + CellView + CellLife + Send + 'static {
     /// Its name.
     fn id(&self) -> CellId;
+
+    /// The name by which others than this process know the place it is in: the id of a container.
+    /// `None` if it has no other name than its id. It is in logs and results, for whoever operates
+    /// the machine.
+    fn place(&self) -> Option<&str>;
 }

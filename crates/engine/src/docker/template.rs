@@ -116,8 +116,11 @@ impl DockerTemplate {
             "egress": egress,
         });
         let booted = tokio::time::timeout(self.ready_within, async {
-            let started = self.daemon.api.start_container(cell.container().name(), None).await;
-            started.map_err(DockerError::api("start a container")).map_err(|error| plan.explain(error))?;
+            let container = cell.container().name().to_owned();
+            let started = self.daemon.api.start_container(&container, None).await;
+            started
+                .map_err(DockerError::api(format!("start container {container}")))
+                .map_err(|error| plan.explain(error))?;
             let ready = cell.boot(format!("{settings}\n")).await;
             ready.map_err(|reason| not_ready(&mut cell, &self.image, reason))
         })
@@ -143,6 +146,9 @@ impl DockerTemplate {
         let created = self.daemon.api.create_container(None, plan.body()).await;
         let container =
             created.map_err(DockerError::api("create a container")).map_err(|error| plan.explain(error))?.id;
+        // Before anything can fail in it: a container that does not come up is the one looked for.
+        tracing::Span::current().record("place", container.as_str());
+        tracing::debug!(container, image = self.image, "a container is created");
         let attached = attach(&self.daemon, &container).await;
         let living = Living::clone(&self.living);
         let container = DockerContainer::new(container, self.daemon.clone(), self.remover.clone(), living);

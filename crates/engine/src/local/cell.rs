@@ -155,6 +155,10 @@ impl Cell for LocalCell {
     fn id(&self) -> CellId {
         self.id
     }
+
+    fn place(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Drop for LocalCell {

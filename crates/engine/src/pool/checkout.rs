@@ -1,8 +1,9 @@
 //! Waiting for a cell, first come, first served.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use tokio::sync::oneshot;
 
 use super::lease::Given;
@@ -57,7 +58,17 @@ impl CheckoutError {
 impl TemplatePool {
     /// A cell that has never run anything, in turn. Dropping the future gives the place in line up.
     pub(super) async fn checkout(&self) -> Result<Given, CheckoutError> {
-        let (ticket, answer) = {
+        self.wait_in_line(None).await
+    }
+
+    /// The same, for callers who will not wait longer.
+    pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
+        self.wait_in_line(Some(within)).await
+    }
+
+    async fn wait_in_line(&self, within: Option<Duration>) -> Result<Given, CheckoutError> {
+        let began = Instant::now();
+        let (ticket, was_warm, answer) = {
             let mut state = self.lock();
             state.next_ticket += 1;
             let ticket = Ticket(state.next_ticket);
@@ -68,19 +79,29 @@ impl TemplatePool {
             *(if warm { &mut counted.warm } else { &mut counted.waited }) += 1;
             let actions = state.slots.checkout(ticket);
             self.obey(&mut state, actions, None);
-            (ticket, answer)
+            (ticket, warm, answer)
         };
-        let place = PlaceInLine { pool: self, ticket };
-        let given = answer.await;
+        let checkouts = &self.meters.checkouts;
+        let mut place = PlaceInLine { pool: self, ticket, outcome: &checkouts.gave_up };
+        let answer = match within {
+            None => Ok(answer.await),
+            Some(within) => tokio::time::timeout(within, answer).await.map_err(|_| within),
+        };
+        place.outcome = match &answer {
+            Ok(Ok(Ok(_))) if was_warm => &checkouts.warm,
+            Ok(Ok(Ok(_))) => &checkouts.waited,
+            Ok(_) => &checkouts.refused,
+            Err(_) => &checkouts.timed_out,
+        };
         drop(place);
-        given.unwrap_or_else(|_| Err(Ending::Closed.error(&self.name)))
-    }
-
-    /// The same, for callers who will not wait longer.
-    pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
-        match tokio::time::timeout(within, self.checkout()).await {
-            Ok(given) => given,
-            Err(_) => {
+        match answer {
+            Ok(Ok(Ok(given))) => {
+                self.meters.wait_seconds.record(began.elapsed());
+                Ok(given)
+            }
+            Ok(Ok(Err(refusal))) => Err(refusal),
+            Ok(Err(_)) => Err(Ending::Closed.error(&self.name)),
+            Err(within) => {
                 let state = self.lock();
                 let (in_use, capacity) = (state.slots.leased(), state.slots.capacity());
                 Err(CheckoutError::TimedOut { name: self.name.clone(), within, in_use, capacity })
@@ -147,10 +168,13 @@ impl TemplatePool {
 struct PlaceInLine<'a> {
     pool: &'a TemplatePool,
     ticket: Ticket,
+    /// What the checkout counts as when the place is given up.
+    outcome: &'a Counter,
 }
 
 impl Drop for PlaceInLine<'_> {
     fn drop(&mut self) {
+        self.outcome.increment(1);
         let mut state = self.pool.lock();
         if state.callers.remove(&self.ticket).is_some() {
             let actions = state.slots.cancel(self.ticket);

@@ -52,6 +52,8 @@ impl TemplatePool {
             .collect();
         for id in dead {
             state.counted.died_idle += 1;
+            self.meters.retired.died_idle.increment(1);
+            tracing::warn!(sandbox = %self.name, cell = %id, "an idle cell is found dead");
             drop(state.idle.remove(&id));
             let actions = state.slots.died(id);
             self.obey(&mut state, actions, None);

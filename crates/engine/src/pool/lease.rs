@@ -1,9 +1,12 @@
 //! Exclusive use of a cell.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use belljar_core::CellId;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::field::Empty;
+use tracing::{Instrument, debug_span};
 
 use super::checkout::CheckoutError;
 use super::hold::TemplateHold;
@@ -80,8 +83,11 @@ impl Drop for Given {
     fn drop(&mut self) {
         let Some(cell) = self.cell.take() else { return };
         if self.ended_cleanly && cell.uses_left() > 0 {
+            tracing::debug!(cell = %self.id, place = cell.place(), "the cell is given back");
             self.pool.take_back(cell);
         } else {
+            self.pool.meters.retired.used.increment(1);
+            tracing::debug!(cell = %self.id, place = cell.place(), "the cell is destroyed");
             // The cell first: it goes to the reaper, and by the time another is made in its place
             // it is being killed.
             drop(cell);
@@ -101,13 +107,28 @@ impl TemplatePool {
     /// no doubt.
     fn take_back(&self, mut cell: Box<dyn Cell>) {
         let Some(me) = self.me.upgrade() else { return };
+        let id = cell.id();
+        let span = debug_span!(
+            parent: None,
+            "cell.reset",
+            sandbox = %self.name,
+            template = ?self.key,
+            cell = %id,
+            place = cell.place(),
+            verdict = Empty,
+            ms = Empty
+        );
         self.spawn(async move {
-            let id = cell.id();
+            let began = Instant::now();
             let as_good_as_new = tokio::select! {
-                as_good_as_new = cell.reset() => as_good_as_new,
+                as_good_as_new = cell.reset().instrument(span.clone()) => as_good_as_new,
                 () = me.ended.cancelled() => false,
             };
+            let verdict = if as_good_as_new { "as_good_as_new" } else { "in_doubt" };
+            span.record("verdict", verdict).record("ms", began.elapsed().as_secs_f64() * 1e3);
+            tracing::debug!(parent: &span, "a cell was reset");
             if as_good_as_new {
+                me.meters.reset.increment(1);
                 {
                     let mut state = me.lock();
                     let actions = state.slots.returned(id);
@@ -115,6 +136,7 @@ impl TemplatePool {
                 }
                 me.changed.notify_waiters();
             } else {
+                me.meters.retired.in_doubt.increment(1);
                 drop(cell);
                 me.spent(id);
             }

@@ -1,8 +1,13 @@
 //! Making cells, and replacing a zygote that died.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tracing::field::{Empty, display};
+use tracing::{Instrument, Span, debug_span};
+
+use super::meters::prepared;
+use super::preparation::prepare_span;
 use super::slots::Slots;
 use super::template_pool::{State, TemplatePool};
 use crate::EngineError;
@@ -19,10 +24,28 @@ impl TemplatePool {
         let Some(me) = self.me.upgrade() else { return };
         let template = state.template.clone();
         let need = if state.slots.waiting() > 0 { Need::Now } else { Need::Later };
+        // Without a parent: a cell outlives whatever run happened to be under way.
+        let span = debug_span!(
+            parent: None,
+            "cell.spawn",
+            sandbox = %self.name,
+            template = ?self.key,
+            ?need,
+            cell = Empty,
+            place = Empty,
+            ms = Empty
+        );
         self.spawn(async move {
-            match me.make_one(template, need).await {
-                Ok(cell) => me.made(cell),
-                Err(error) => me.making_failed(error).await,
+            let began = Instant::now();
+            let made = me.make_one(template, need).instrument(span.clone()).await;
+            let took = began.elapsed();
+            span.record("ms", took.as_secs_f64() * 1e3);
+            match made {
+                Ok(cell) => {
+                    me.meters.spawn_seconds.record(took);
+                    span.in_scope(|| me.made(cell));
+                }
+                Err(error) => me.making_failed(error, &span).await,
             }
         });
     }
@@ -45,6 +68,9 @@ impl TemplatePool {
     }
 
     fn made(&self, cell: Box<dyn Cell>) {
+        Span::current().record("cell", display(cell.id())).record("place", cell.place());
+        tracing::debug!("a cell is made");
+        self.meters.made.increment(1);
         let mut state = self.lock();
         state.counted.made += 1;
         state.failures_in_a_row = 0;
@@ -75,11 +101,13 @@ impl TemplatePool {
     }
 
     /// Tells one caller, and tries again to fill the stock after a while.
-    async fn making_failed(&self, error: EngineError) {
+    async fn making_failed(&self, error: EngineError, span: &Span) {
+        self.meters.failed.increment(1);
         let pause = {
             let mut state = self.lock();
             if self.refusal().is_none() {
-                tracing::warn!(sandbox = %self.name, %error, "a cell could not be made");
+                let sandbox = &self.name;
+                tracing::warn!(parent: span, %sandbox, %error, "a cell could not be made");
             }
             state.counted.failed += 1;
             state.failures_in_a_row += 1;
@@ -109,10 +137,15 @@ impl TemplatePool {
         }
         tracing::warn!(sandbox = %self.name, %why, "a zygote is replaced");
         let mut nobody_listens = |_| {};
+        let span = prepare_span(&self.name, &self.key, self.engine.name());
+        let began = Instant::now();
+        let prepare = self.engine.prepare(&self.blueprint, &mut nobody_listens).instrument(span.clone());
         let template = tokio::select! {
-            template = self.engine.prepare(&self.blueprint, &mut nobody_listens) => template?,
+            template = prepare => template,
             () = self.ended.cancelled() => return Ok(None),
         };
+        prepared(&span, self.engine.name(), &template, began.elapsed());
+        let template = template?;
         let mut state = self.lock();
         if state.template.is_none() {
             drop(state);
@@ -123,6 +156,7 @@ impl TemplatePool {
         state.replaced.retain(|replaced| replaced.strong_count() > 0);
         state.replaced.push(Arc::downgrade(dead));
         state.counted.revived += 1;
+        self.meters.revived.increment(1);
         state.counted.last_revival = Some(why.to_string());
         Ok(Some(template))
     }

@@ -24,6 +24,7 @@
 //! * `template_pool` drives them: `checkout` waits for cells, `making` makes them and brings a dead
 //!   zygote back, and `idle_watch` notices idle cells that die.
 //! * `lease` is exclusive use of a cell.
+//! * `meters` counts, for whoever watches.
 
 mod checkout;
 mod hold;
@@ -31,6 +32,7 @@ mod idle_watch;
 mod key;
 mod lease;
 mod making;
+mod meters;
 mod options;
 mod preparation;
 mod registry;

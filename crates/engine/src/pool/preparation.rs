@@ -5,17 +5,21 @@
 //! share the outcome, errors too.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
+use tracing::field::Empty;
+use tracing::{Instrument, Span, debug_span};
 
 use super::hold::TemplateHold;
 use super::key::PoolKey;
+use super::meters::prepared;
 use super::registry::{Entry, Registry, State};
 use super::shutdown::{end, end_all};
 use super::template_pool::{Ending, TemplatePool};
 use crate::Progress;
 use crate::engine::{Blueprint, Template};
-use crate::{EngineError, Fault};
+use crate::{EngineError, Fault, metering};
 
 /// Why a sandbox could not be opened.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -37,6 +41,12 @@ impl OpenError {
             Self::ShutDown => Fault::Caller,
         }
     }
+}
+
+/// The span of one preparation. Without a parent: several callers may wait for it.
+pub(super) fn prepare_span(sandbox: &str, key: &PoolKey, engine: &str) -> Span {
+    let template = tracing::field::debug(key);
+    debug_span!(parent: None, "template.prepare", sandbox, template, engine, verdict = Empty, ms = Empty)
 }
 
 /// A template being prepared.
@@ -137,19 +147,26 @@ impl Registry {
         preparation: &Arc<Preparation>,
     ) -> Option<Result<Arc<dyn Template>, Outcome>> {
         let mut tell = |step: Progress| preparation.tell(&step);
-        let prepare = self.engine.prepare(blueprint, &mut tell);
+        // Here, because a recorder may be installed at any time before a sandbox is opened.
+        metering::describe();
+        let engine = self.engine.name();
+        let span = prepare_span(&preparation.name, key, engine);
+        let began = Instant::now();
+        let prepare = self.engine.prepare(blueprint, &mut tell).instrument(span.clone());
         tokio::pin!(prepare);
         loop {
             tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => return Some(Err(Outcome::ShutDown)),
-                prepared = &mut prepare => {
-                    return Some(prepared.map_err(|error| Outcome::Failed(Arc::new(error))));
+                outcome = &mut prepare => {
+                    prepared(&span, engine, &outcome, began.elapsed());
+                    return Some(outcome.map_err(|error| Outcome::Failed(Arc::new(error))));
                 }
                 () = preparation.outcome.closed() => {
                     // Nobody can join while the registry is locked.
                     let mut state = self.lock();
                     if preparation.outcome.receiver_count() == 0 {
+                        tracing::debug!(parent: &span, "nobody waits for the template any more");
                         state.forget_preparation(key, preparation);
                         return None;
                     }

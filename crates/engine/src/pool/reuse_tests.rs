@@ -29,6 +29,10 @@ impl Cell for Reusable {
     fn id(&self) -> CellId {
         self.id
     }
+
+    fn place(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl CellIo for Reusable {

@@ -23,6 +23,7 @@ use super::checkout::CheckoutError;
 use super::idle_watch::{Stirred, watch_idle};
 use super::key::PoolKey;
 use super::lease::Given;
+use super::meters::{Levels, Live, Meters};
 use super::options::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
 use crate::EngineError;
@@ -83,6 +84,7 @@ pub(super) struct TemplatePool {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) blueprint: Blueprint,
     pub(super) options: PoolOptions,
+    pub(super) meters: Meters,
     report: TemplateReport,
     moment: Duration,
     state: Mutex<State>,
@@ -120,6 +122,9 @@ pub(super) struct State {
     pub(super) last_failure: Option<Arc<EngineError>>,
     pub(super) failures_in_a_row: u32,
     pub(super) counted: TemplateStats,
+    levels: Levels,
+    /// `None` once it is closed.
+    live: Option<Live>,
 }
 
 /// How long the stock may be short by a little: longer than most runs take.
@@ -140,10 +145,10 @@ impl TemplatePool {
         let come_back = template.cells_come_back();
         // The first cell tells how large the stock may be.
         let slots = Slots::with_cells_that_come_back(come_back, stock.min(1), stock + options.max_overflow);
+        let (engine_name, name) = (engine.name(), blueprint.config.name.clone());
         let pool = Arc::new_cyclic(|me| Self {
-            key: PoolKey::of(engine.name(), &blueprint),
-            name: blueprint.config.name.clone(),
-            engine,
+            key: PoolKey::of(engine_name, &blueprint),
+            meters: Meters::new(engine_name, &name),
             report: template.report().clone(),
             moment: if come_back { A_RETURN } else { A_MOMENT },
             state: Mutex::new(State {
@@ -157,7 +162,11 @@ impl TemplatePool {
                 last_failure: None,
                 failures_in_a_row: 0,
                 counted: TemplateStats::default(),
+                levels: Levels::new(engine_name, &name),
+                live: Some(Live::new(engine_name)),
             }),
+            name,
+            engine,
             blueprint,
             options,
             stirred: Arc::default(),
@@ -211,6 +220,7 @@ impl TemplatePool {
         let templates: Vec<_> = {
             let mut state = self.lock();
             let replaced = std::mem::take(&mut state.replaced);
+            state.live = None;
             state.template.take().into_iter().chain(replaced.iter().filter_map(Weak::upgrade)).collect()
         };
         templates.iter().for_each(|template| template.close());
@@ -256,6 +266,8 @@ impl TemplatePool {
                 }
                 Action::Destroy { cell } => {
                     drop(new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell)));
+                    self.meters.retired.surplus.increment(1);
+                    tracing::debug!(sandbox = %self.name, %cell, "a cell that nobody needs is destroyed");
                 }
                 Action::Refuse { whom, why } => {
                     let error = match (why, &state.last_failure) {
@@ -271,6 +283,7 @@ impl TemplatePool {
         if let Some(cell) = new {
             self.keep_idle(state, cell);
         }
+        state.levels.show(&state.slots);
         if !undelivered.is_empty() {
             // Their callers gave up just now. Dropped here, they would lock what is locked already.
             self.spawn(async move { drop(undelivered) });

@@ -203,6 +203,10 @@ impl<C: Container, S: SupervisorStream> Cell for SupervisedCell<C, S> {
     fn id(&self) -> CellId {
         self.id
     }
+
+    fn place(&self) -> Option<&str> {
+        Some(self.container.name())
+    }
 }
 
 impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {

@@ -46,6 +46,7 @@ impl Conversation<'_> {
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
             let event = self.transcript.frame(envelope.frame, self.deadlines.time_is_up());
             if !had_outcome && self.transcript.has_outcome() {
+                tracing::debug!(failed = self.transcript.has_failed(), "the outcome is known");
                 // Asked for failures only. A result stands whatever is full, and every warm run
                 // comes this way.
                 self.progress.scratch_was_full = self.transcript.has_failed() && self.cell.scratch_is_full();

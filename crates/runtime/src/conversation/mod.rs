@@ -151,6 +151,7 @@ impl Conversation<'_> {
             Some(ending) => ending,
             None => self.exchange(request).await,
         };
+        tracing::debug!(?ending, "the conversation is over");
         // No listener is waited for from here until the record is read and the cell is let go of:
         // it may take long, and nothing in the cell shall have that time.
         self.end(ending).await;
@@ -161,6 +162,7 @@ impl Conversation<'_> {
             scratch_was_full: self.progress.scratch_was_full,
             was_interrupted: self.progress.was_interrupted,
             network: self.cell.take_decisions(until).await,
+            place: self.cell.place().map(str::to_owned),
             ..facts
         };
         let mut unsaid = self.take_unsaid(&facts.network).await;
@@ -217,6 +219,7 @@ impl Conversation<'_> {
                 return Some(ending);
             }
         }
+        tracing::debug!(bytes = request.len(), "the request is sent");
         self.cell.send(request);
         None
     }

@@ -156,6 +156,10 @@ impl Cell for NativeCell {
     fn id(&self) -> CellId {
         self.id
     }
+
+    fn place(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Drop for NativeCell {

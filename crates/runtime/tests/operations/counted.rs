@@ -1,0 +1,106 @@
+//! What is counted: each thing that can happen to a run once, and what is left at the end.
+
+use std::time::Duration;
+
+use belljar_core::metrics;
+use belljar_runtime::{CheckoutError, Runtime, RuntimeError, SandboxConfig};
+
+use crate::recorder::Figures;
+use belljar_testing::{HANG, config, eventually, run, sandbox_with};
+use belljar_testing::{build, engine, only_on};
+
+fn called(name: &str) -> SandboxConfig {
+    SandboxConfig { name: name.into(), ..config() }
+}
+
+#[tokio::test]
+async fn a_run_a_failed_run_and_a_checkout_that_timed_out_are_counted() {
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder().max_overflow(1)) else { return };
+    let sandbox = sandbox_with(&runtime, called("counted")).await;
+    assert!(run(&sandbox, "print('12345')\nemit_result(1)").await.success());
+    assert!(!run(&sandbox, "raise ValueError('no')").await.success());
+    sandbox.at_rest().await;
+
+    let session = sandbox.session().await.unwrap();
+    let on = engine();
+    assert_eq!(figures.get(&format!("belljar_cells_leased{{engine={on},sandbox=counted}}")), 1.0);
+    let refused = sandbox.clone().with_checkout_timeout(Duration::from_millis(20)).run("1").await;
+    assert!(matches!(refused, Err(RuntimeError::Checkout(CheckoutError::TimedOut { .. }))), "{refused:?}");
+    drop(session);
+    sandbox.at_rest().await;
+
+    for (verdict, count) in [("ok", 1.0), ("exception", 1.0), ("timeout_wall", 0.0), ("abandoned", 0.0)] {
+        let runs = figures.get(&format!("belljar_runs_total{{engine={on},verdict={verdict}}}"));
+        assert_eq!(runs, count, "{verdict}");
+    }
+    assert_eq!(figures.get(&format!("belljar_run_seconds{{engine={on}}}")), 2.0);
+    assert!(figures.get(&format!("belljar_run_output_bytes_total{{engine={on}}}")) > 6.0);
+    let mut of =
+        |name: &str, more: &str| figures.get(&format!("{name}{{engine={on},sandbox=counted{more}}}"));
+    assert_eq!(of("belljar_checkouts_total", ",outcome=timed_out"), 1.0);
+    assert_eq!(of("belljar_checkouts_total", ",outcome=refused"), 0.0);
+    let got =
+        of("belljar_checkouts_total", ",outcome=warm") + of("belljar_checkouts_total", ",outcome=waited");
+    assert_eq!(got, 3.0, "two runs and a session");
+    assert_eq!(of("belljar_checkout_wait_seconds", ""), 3.0);
+    assert_eq!(of("belljar_cells_leased", ""), 0.0);
+    assert_eq!(figures.get(&format!("belljar_templates{{engine={on}}}")), 1.0);
+    assert_eq!(figures.get(&format!("belljar_template_prepare_seconds{{engine={on},outcome=ok}}")), 1.0);
+
+    runtime.shutdown().await;
+    assert_eq!(figures.get(&format!("belljar_templates{{engine={on}}}")), 0.0);
+    let mut of =
+        |name: &str, more: &str| figures.get(&format!("{name}{{engine={on},sandbox=counted{more}}}"));
+    assert_eq!(of("belljar_cells_idle", ""), 0.0);
+    let retired: f64 = ["used", "in_doubt", "died_idle", "surplus"]
+        .map(|reason| of("belljar_cells_retired_total", &format!(",reason={reason}")))
+        .iter()
+        .sum();
+    assert_eq!(of("belljar_cells_made_total", ""), retired, "every cell that was made is gone");
+    assert_eq!(of("belljar_cell_spawn_seconds", ""), retired);
+    let promised = metrics::ALL.map(|metric| metric.name);
+    for name in figures.names() {
+        assert!(promised.contains(&name), "{name} is in no manual");
+    }
+    for name in promised {
+        // Registered by a template that could not be prepared, or by one that could: both are the same metric.
+        assert!(figures.names().contains(&name), "{name} is promised and never kept");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_its_caller_drops_is_counted_as_abandoned() {
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder()) else { return };
+    let sandbox = sandbox_with(&runtime, called("dropped")).await;
+    let (begun, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
+    let running = sandbox.run_with("print(1, flush=True)\nwhile True: pass", move |_| {
+        let _ = begun.send(());
+    });
+    tokio::select! {
+        outcome = running => panic!("it ended: {outcome:?}"),
+        _ = has_begun.recv() => {}
+    }
+    let abandoned = format!("belljar_runs_total{{engine={},verdict=abandoned}}", engine());
+    assert_eq!(figures.get(&abandoned), 1.0);
+    runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_container_that_is_used_again_is_counted_as_reset() {
+    if !only_on("docker", "cells of the other engines are used once") {
+        return;
+    }
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder()) else { return };
+    let sandbox = sandbox_with(&runtime, called("again")).await;
+    let first = run(&sandbox, "emit_result(1)").await;
+    tokio::time::timeout(HANG, sandbox.at_rest()).await.unwrap();
+    let reset = "belljar_cells_reset_total{engine=docker,sandbox=again}";
+    eventually("the container is reset", || figures.get(reset) == 1.0).await;
+    let second = run(&sandbox, "emit_result(2)").await;
+    assert!(first.place.as_ref().is_some_and(|id| id.len() == 64), "{first:?}");
+    assert_eq!(first.place, second.place);
+    runtime.shutdown().await;
+}
