@@ -106,9 +106,14 @@ impl Marked {
         Self(format!("9{:07}{number:03}", std::process::id()))
     }
 
-    /// Python that starts such a process, with more arguments for `Popen`.
+    /// Python that starts such a process, with more arguments for `Popen`, and waits until it has
+    /// its command line.
     pub(crate) fn start(&self, arguments: &str) -> String {
-        format!("import subprocess; subprocess.Popen(['sleep', '{}'], {arguments})", self.0)
+        let name = &self.0;
+        format!(
+            "import subprocess\nmarked = subprocess.Popen(['sleep', '{name}'], {arguments})\n\
+             while b'{name}' not in open(f'/proc/{{marked.pid}}/cmdline', 'rb').read(): time.sleep(0.01)"
+        )
     }
 
     /// Whether there is such a process. One that has died and is not reaped has no command line.

@@ -31,7 +31,9 @@ const TRACES: [(&str, &str); 6] = [
     ("os.environ['TRACE'] = 'x'", "'TRACE' in os.environ"),
     ("os.chdir('/tmp')", "os.getcwd() == '/tmp'"),
     (
-        "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)",
+        // The kernel gives it its name a moment after `Popen` returns.
+        "import subprocess\nleft = subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
+         while open(f'/proc/{left.pid}/comm').read() != 'sleep\\n': time.sleep(0.01)",
         "any(open(f'/proc/{p}/comm').read() == 'sleep\\n' for p in os.listdir('/proc') if p.isdigit())",
     ),
 ];
