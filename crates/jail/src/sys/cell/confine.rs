@@ -216,13 +216,18 @@ fn enter_landlock(plan: &CellPlan) -> Step {
 
 /// Forks PID 2 and returns in it. PID 1 continues as another program.
 fn fork_guest(plan: &CellPlan, parts: &CellParts<'_>, for_init: [Option<RawFd>; 2]) -> Step {
+    const SIGINT: i32 = 2;
     const SIGCHLD: i32 = 17;
     // The zygote ignores SIGCHLD so that cells leave no zombies. But PID 1 must wait, and Python
     // expects the default.
     kernel::default_signal(SIGCHLD);
+    // The host may interrupt the guest as soon as that is ready. Until PID 1 is the program that
+    // hands the signal on, it waits; the handler here is the zygote's.
+    kernel::set_blocked(SIGINT, true);
     match kernel::fork_here().map_err(|error| ("fork the guest".to_owned(), error))? {
         Forked::Parent { .. } => Err(("become the cell's init".to_owned(), become_init(parts, for_init))),
         Forked::Child => {
+            kernel::set_blocked(SIGINT, false);
             arrange_descriptors(parts).step(|| "arrange descriptors".into())?;
             // This comes last, because a low limit on descriptors would not allow the channel's
             // high number.

@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn kill(pid: c_int, signal: c_int) -> c_int;
     fn _exit(code: c_int) -> !;
     fn signal(number: c_int, handler: usize) -> usize;
+    fn sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int;
     fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
     fn umask(mask: c_uint) -> c_uint;
@@ -151,6 +152,17 @@ pub(crate) fn send_signal(pid: i32, number: i32) -> io::Result<()> {
 pub(crate) fn default_signal(number: i32) {
     // SAFETY: 0 is SIG_DFL; no handler of ours is involved.
     unsafe { signal(number, 0) };
+}
+
+/// Blocks a signal, or lets it through again.
+pub(crate) fn set_blocked(number: i32, blocked: bool) {
+    const SIG_BLOCK: c_int = 0;
+    const SIG_UNBLOCK: c_int = 1;
+    let mut set = [0u64; 16];
+    set[0] = 1 << (number - 1);
+    let how = if blocked { SIG_BLOCK } else { SIG_UNBLOCK };
+    // SAFETY: a set of signals is 128 bytes in the C library; the array outlives the call.
+    unsafe { sigprocmask(how, set.as_ptr().cast(), std::ptr::null_mut()) };
 }
 
 /// Sets whether others of the same user may look into this process (`/proc/<pid>`, ptrace, core
