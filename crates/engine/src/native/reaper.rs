@@ -94,6 +94,14 @@ impl Reaper {
         self.hand_over(Arrival::Helper(helper));
     }
 
+    /// The same, but comes back when the helper is gone. Blocks.
+    pub(super) fn collect_now(mut helper: Child) {
+        let since = Instant::now();
+        while !is_collected(&mut helper, since) {
+            thread::sleep(HELPER_LOOK / 4);
+        }
+    }
+
     fn hand_over(&self, arrival: Arrival) {
         *self.outstanding.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
         if let Err(refused) = self.queue.send(arrival) {
@@ -237,14 +245,11 @@ impl Work {
 
     fn collect_helpers(&mut self) {
         self.helpers.retain_mut(|(helper, since)| {
-            if since.elapsed() > HELPER_ENDS_WITHIN {
-                let _ = helper.kill();
-            }
-            let is_there = matches!(helper.try_wait(), Ok(None));
-            if !is_there {
+            let is_collected = is_collected(helper, *since);
+            if is_collected {
                 self.outstanding.one_less();
             }
-            is_there
+            !is_collected
         });
     }
 
@@ -259,6 +264,14 @@ impl Work {
             }
         }
     }
+}
+
+/// Whether a helper that was told to end is gone. One that takes too long is killed.
+fn is_collected(helper: &mut Child, since: Instant) -> bool {
+    if since.elapsed() > HELPER_ENDS_WITHIN {
+        let _ = helper.kill();
+    }
+    !matches!(helper.try_wait(), Ok(None))
 }
 
 fn is_dead(remains: &Remains) -> bool {

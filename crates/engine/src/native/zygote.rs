@@ -162,14 +162,20 @@ impl Zygote {
         }
     }
 
-    /// Ends the zygote and every cell it ever made, whatever state it is in.
+    /// Ends it and every cell it ever made, whatever state it is in. Blocks until its processes are
+    /// gone.
     pub(super) fn end(&self) {
-        // This closes the connection. A healthy zygote then ends, and its helper always does.
+        if let Some(helper) = self.hang_up() {
+            Reaper::collect_now(helper);
+        }
+    }
+
+    /// Ends it. Returns its helper, which ends too, unless somebody else has it.
+    fn hang_up(&self) -> Option<Child> {
+        // A zygote that is well takes this for the end, and its helper does in any case.
         let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
         reaper::kill(&self.process);
-        if let Some(helper) = self.helper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.reaper.collect(helper);
-        }
+        self.helper.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     async fn gone(&self, why: &str) -> EngineError {
@@ -251,8 +257,11 @@ pub(super) fn refusal(said: &[u8]) -> String {
 }
 
 impl Drop for Zygote {
+    /// Waits for nothing: it may be dropped on a thread that serves others.
     fn drop(&mut self) {
-        self.end();
+        if let Some(helper) = self.hang_up() {
+            self.reaper.collect(helper);
+        }
     }
 }
 
