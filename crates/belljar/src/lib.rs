@@ -17,9 +17,10 @@
 //! A [`Runtime`] has an engine, a pool and secrets. It makes a [`SandboxConfig`] ready as a
 //! [`Sandbox`]. A sandbox runs scripts, each in a cell that has never run anything: as a future
 //! ([`Sandbox::run`]), as a stream of [`Event`]s ([`Sandbox::stream`]), or as the steps of a
-//! [`Session`] that share their variables. Every run ends in one [`ExecutionResult`] with one
+//! [`Session`] that share their variables. Tools come with a [`Blueprint`]. Every run ends in one [`ExecutionResult`] with one
 //! [`Verdict`]. A script's failure is a verdict; an `Err` is Belljar's own failure or the caller's,
-//! as [`RuntimeError::fault`] says. Cancelling is dropping.
+//! as [`RuntimeError::fault`] says. Dropping a run kills it; [`Execution::cancel`] kills it and gives a
+//! result all the same.
 //!
 //! * [`config`]: what is in a sandbox, and what it may do.
 //! * [`engine`]: what makes cells. [`RuntimeBuilder::engine`] takes one of ours or yours.
@@ -70,13 +71,14 @@ pub mod config {
 
 /// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
 ///
-/// An engine of your own implements [`Engine`], [`Template`] and [`Cell`], and speaks the protocol
-/// of the [`guest`] with it.
+/// An engine of your own implements [`Engine`], [`Template`] and [`Cell`] with its three parts. It
+/// carries the files of the [`guest`] into a cell, waits for its `ready` frame ([`wire`]), and from
+/// then on passes bytes on. `Streams` and `provision` help on Linux, with the feature `native` or
+/// `local`.
 pub mod engine {
+    pub use belljar_core::{layout, wire};
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
-    #[cfg(any(feature = "native", feature = "local"))]
-    pub use belljar_engine::builder::LayerStore;
     #[cfg(feature = "docker")]
     pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
     #[cfg(feature = "native")]
@@ -85,18 +87,17 @@ pub mod engine {
     pub use belljar_engine::local::{Local, LocalEngine};
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
-    #[cfg(any(feature = "native", feature = "local"))]
-    pub use belljar_engine::provision::{ProvisionError, default_cache_dir};
-    #[cfg(any(feature = "native", feature = "local"))]
-    pub use belljar_engine::python;
     pub use belljar_engine::{
-        Autopsy, BoxFuture, Burst, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End, Engine,
-        EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, Protection, State, Template,
-        Until, check, guest,
+        Autopsy, BoxFuture, Burst, Bytes, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End,
+        Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, Protection, State,
+        Template, Until, check, guest,
     };
+    #[cfg(any(feature = "native", feature = "local"))]
+    pub use belljar_engine::{builder, provision, python};
 }
 
-/// What is kept warm, for how long, and what it has done.
+/// What is kept warm, for how long, and what it has done. A [`Runtime`] has a pool of its own; the
+/// pool by itself is for those who run no scripts through one.
 pub mod pool {
     pub use belljar_engine::pool::{
         CheckoutError, InProgress, Lease, LiveTemplate, OpenError, PoolError, PoolKey, PoolOptions,

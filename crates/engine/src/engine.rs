@@ -20,9 +20,7 @@ pub trait Engine: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// The name, with what is worth knowing about this engine here.
-    fn describe(&self) -> String {
-        self.name().to_owned()
-    }
+    fn describe(&self) -> String;
 
     /// What this engine can enforce here.
     fn capabilities(&self) -> &Capabilities;
@@ -36,9 +34,7 @@ pub trait Engine: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>>;
 
     /// Waits until every cell and template that was dropped is gone from the system.
-    fn settle(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn settle(&self) -> BoxFuture<'_, ()>;
 }
 
 /// A blueprint made ready.
@@ -47,15 +43,16 @@ pub trait Template: Send + Sync + 'static {
     fn report(&self) -> &TemplateReport;
 
     /// Whether its cells are used again. If so, cells in use count as stock too.
-    fn cells_come_back(&self) -> bool {
-        false
-    }
+    fn cells_come_back(&self) -> bool;
 
     /// Ends every cell that was ever made of it, also those in use, and makes no more. Dropping a
     /// template leaves its cells to those who hold them.
     fn close(&self);
 
-    /// Makes a cell that is ready for a request.
+    /// Makes a cell that is ready for a request: its guest has said `ready`, and its protocol is
+    /// [`PROTOCOL`](belljar_core::wire::PROTOCOL). A guest finds what
+    /// [`template_settings`](crate::guest::template_settings) gives beside its harness, and
+    /// [`environment`](crate::guest::environment) around it.
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
 }
 

@@ -1,23 +1,24 @@
 //! Hands out cells and takes them back.
 //!
 //! An [`Engine`] makes a [`Blueprint`] ready once, as a [`Template`]. A template gives out
-//! [`Cell`]s. Each cell is a live, isolated place with the guest harness in it. Whoever holds a
-//! cell talks to the harness. A cell that is dropped is killed.
+//! [`Cell`]s. Each cell is a live place with the guest harness in it, isolated by every engine but
+//! `local`. Whoever holds a cell talks to the harness. A cell that is dropped is killed.
 //!
 //! ```text
 //!  Blueprint (config + tools) ──Engine::prepare──► Template ──spawn──► Cell ──autopsy──► Autopsy
 //!                              │                                        └─ dropped: killed
-//!                              ├ python/   which interpreter
-//!                              ├ builder/  which packages, installed once
 //!                              ├ native/   a zygote in a jail
-//!                              ├ docker/   an image, and containers of it
+//!                              ├ docker/   an image, and containers of it, by supervised/
 //!                              └ local/    a plain subprocess, with no isolation
+//!
+//!  native and local: provision  which interpreter (python/), which packages (builder/, trust/)
+//!  all:              guest/     what is carried into a cell; cell/: what a cell is
 //!
 //!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
 //! ```
 //!
-//! This crate does not interpret what a cell *says*. Lines go up to `belljar-runtime`, and only
-//! that crate gives verdicts.
+//! This crate does not interpret what a cell *says* beyond its first frame, `ready`. Lines go up to
+//! `belljar-runtime`, and only that crate gives verdicts.
 
 mod blocking;
 #[cfg(any(feature = "native", feature = "local"))]
@@ -60,6 +61,7 @@ mod trust;
 #[cfg(any(feature = "native", feature = "local"))]
 mod watch;
 
+pub use bytes::Bytes;
 pub use capabilities::{Capabilities, Protection, State};
 #[cfg(any(feature = "native", feature = "local"))]
 pub use cell::Streams;

@@ -14,9 +14,9 @@
 //! One request type and one event type are used from end to end:
 //!
 //! ```text
-//!  ExecutionRequest ─► Sandbox ─► pool: a warm cell, in turn ─► executor
-//!                                              │ one select!: output, deadline
-//!  ExecutionResult ◄── transcript ◄── Event ◄──┘
+//!  ExecutionRequest ─► Sandbox ─► pool: a warm cell, in turn ─► executor ─► conversation
+//!                                                       the cell, both ways; deadlines │
+//!  ExecutionResult ◄── transcript ◄── Event ◄──────────────────────────────────────────┘
 //! ```
 //!
 //! A [`Sandbox`] gives every [`Sandbox::run`] a cell that has never run anything and is destroyed

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use belljar::engine::default_cache_dir;
-use belljar::engine::{Capabilities, LayerStore, Protection, State};
+use belljar::engine::builder::LayerStore;
+use belljar::engine::provision::default_cache_dir;
+use belljar::engine::{Capabilities, Protection, State};
 use belljar::{Runtime, Sandbox, SandboxConfig};
 use owo_colors::OwoColorize;
 use serde::Serialize;

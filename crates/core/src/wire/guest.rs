@@ -59,8 +59,7 @@ pub enum GuestFrame<'a> {
     },
     /// `emit_log`.
     Log {
-        /// The severity: `debug`, `info`, `warning` or `error`. Any other name is read as the
-        /// nearest of them.
+        /// The severity: `debug`, `info`, `warning` or `error`. Any other name counts as `info`.
         #[cfg_attr(test, schemars(with = "String"))]
         level: LogLevel,
         /// The text.

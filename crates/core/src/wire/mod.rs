@@ -12,7 +12,7 @@
 //!
 //! The seal keeps out accidents and blind writes. It does not have to stop a script that finds it
 //! in its own interpreter. Such a script can then send what `emit_result` sends, which it could do
-//! anyway. Verdicts are never taken from the guest.
+//! anyway. No verdict is the guest's to choose.
 //!
 //! A new kind of frame is a variant of [`HostFrame`] or [`GuestFrame`]. The shape of every frame is
 //! in `schema/wire-1.json`, rendered from these types (`make reference`). A change that an older

@@ -85,6 +85,10 @@ impl Template for LocalTemplate {
         &self.report
     }
 
+    fn cells_come_back(&self) -> bool {
+        false
+    }
+
     fn close(&self) {
         let mut living = self.living();
         living.is_closed = true;

@@ -199,6 +199,10 @@ impl Engine for NativeEngine {
         NAME
     }
 
+    fn describe(&self) -> String {
+        self.name().to_owned()
+    }
+
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }

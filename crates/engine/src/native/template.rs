@@ -52,6 +52,10 @@ impl Template for NativeTemplate {
         &self.report
     }
 
+    fn cells_come_back(&self) -> bool {
+        false
+    }
+
     fn close(&self) {
         self.zygote.end();
     }

@@ -9,8 +9,8 @@
 //!         the same, by label          TemplatePool ── slots.rs decides: idle cell now,
 //!                                         │           make one, or wait in line
 //!                                         ▼
-//!                                     Lease: dropping it destroys the cell and wakes
-//!                                            whoever waits longest
+//!                                     Lease: dropping it destroys or resets the cell and
+//!                                            wakes whoever waits longest
 //! ```
 //!
 //! All templates:

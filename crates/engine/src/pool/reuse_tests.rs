@@ -124,6 +124,14 @@ impl Engine for NoEngine {
         "none"
     }
 
+    fn describe(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     fn capabilities(&self) -> &Capabilities {
         &self.0
     }

@@ -5,7 +5,7 @@
 //!        └── Container: what the supervisor runs in; kills it, removes it, knows its egress
 //! ```
 //!
-//! Nothing here is Docker's. An engine that can start `supervisor.py` somewhere and attach to its
+//! Nothing here is Docker's. An engine of this crate that can start `supervisor.py` and attach to its
 //! stdin and stdout implements [`SupervisorStream`] and [`Container`], and has cells.
 //!
 //! * `message` is the protocol: lines of JSON, some followed by raw bytes.

@@ -33,6 +33,10 @@ impl Engine for Watched {
         self.engine.name()
     }
 
+    fn describe(&self) -> String {
+        self.engine.describe()
+    }
+
     fn capabilities(&self) -> &Capabilities {
         self.engine.capabilities()
     }

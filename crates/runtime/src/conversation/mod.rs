@@ -14,7 +14,7 @@
 //!
 //! Both directions of the cell are served in the same branch, so a guest that prints before it
 //! reads holds up nobody. A host tool's answer is one more thing to send, and a call in flight one
-//! more branch.
+//! more branch, here and where `telling` waits for a slow listener.
 //!
 //! * `frames` understands what the guest says.
 //! * `telling` hands events on, at the listener's pace but not on the script's time.
