@@ -15,12 +15,12 @@
 //! ```
 //!
 //! A [`Runtime`] has an engine, a pool and secrets. It makes a [`SandboxConfig`] ready as a
-//! [`Sandbox`]. A sandbox runs scripts, each in a cell that has never run anything: as a future
-//! ([`Sandbox::run`]), as a stream of [`Event`]s ([`Sandbox::stream`]), or as the steps of a
-//! [`Session`] that share their variables. Tools come with a [`Blueprint`]. Every run ends in one [`ExecutionResult`] with one
-//! [`Verdict`]. A script's failure is a verdict; an `Err` is Belljar's own failure or the caller's,
-//! as [`RuntimeError::fault`] says. Dropping a run kills it; [`Execution::cancel`] kills it and gives a
-//! result all the same.
+//! [`Sandbox`]. Tools come with a [`Blueprint`]. A sandbox runs scripts, each in a cell that has
+//! never run anything: as a future ([`Sandbox::run`]), as a stream of [`Event`]s
+//! ([`Sandbox::stream`]), or as the steps of a [`Session`] that share their variables. Every run
+//! ends in one [`ExecutionResult`] with one [`Verdict`]. A script's failure is a verdict; an `Err`
+//! is Belljar's own failure or the caller's, as [`RuntimeError::fault`] says. Dropping a run kills
+//! it; [`Execution::cancel`] kills it and gives a result all the same.
 //!
 //! * [`config`]: what is in a sandbox, and what it may do.
 //! * [`engine`]: what makes cells. [`RuntimeBuilder::engine`] takes one of ours or yours.

@@ -9,7 +9,11 @@ use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygot
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
-use crate::guest::{self, Guest, PREPARE, PYTHON, SUPERVISOR};
+use crate::guest::{self, Guest, PYTHON};
+use crate::supervised::SUPERVISOR;
+
+/// Makes an image ready to be a container of ours, while it is built.
+const PREPARE: &str = include_str!("prepare.py");
 
 /// One image, before it is built.
 #[derive(Debug)]

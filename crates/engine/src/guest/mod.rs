@@ -4,8 +4,6 @@
 //! * [`descriptor`] says what a language is. [`PYTHON`] is the only one.
 //! * `harness.py` and the package `python/` run scripts and tell the host what happens. On the
 //!   native engine they are the zygote too.
-//! * `container/supervisor.py` is PID 1 of a container that is used again. It forks the harness for
-//!   each use.
 
 pub mod descriptor;
 mod python;
@@ -20,22 +18,6 @@ use crate::engine::Blueprint;
 
 pub use descriptor::{Guest, GuestFile, Provision, Spawn};
 pub use python::PYTHON;
-
-/// PID 1 of containers: `supervisor.py` and what it is made of, by file name.
-pub const SUPERVISOR: [(&str, &str); 8] = [
-    ("supervisor.py", include_str!("container/supervisor.py")),
-    ("rights.py", include_str!("container/rights.py")),
-    ("host.py", include_str!("container/host.py")),
-    ("meter.py", include_str!("container/meter.py")),
-    ("guest.py", include_str!("container/guest.py")),
-    ("renewal.py", include_str!("container/renewal.py")),
-    ("questions.py", include_str!("container/questions.py")),
-    ("egress.py", include_str!("container/egress.py")),
-];
-
-/// Makes an image ready to be a container of ours, while it is built.
-#[cfg(feature = "docker")]
-pub(crate) const PREPARE: &str = include_str!("container/prepare.py");
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
