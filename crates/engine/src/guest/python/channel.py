@@ -4,7 +4,9 @@ import _socket
 import json
 import os
 import threading
+import time
 
+_now = time.monotonic_ns
 _decode = json.JSONDecoder().scan_once
 
 
@@ -13,8 +15,9 @@ class Channel:
 
     def __init__(self, descriptor, received=b""):
         self._descriptor = descriptor
-        # Whether a part of the next request is read.
+        # Whether a part of the next request is read, and when that began.
         self.has_begun = bool(received)
+        self.begun_at = 0
         self._lock = threading.Lock()
         self._buffer = received
 
@@ -32,16 +35,16 @@ class Channel:
 
     def is_being_asked(self):
         """Whether a request has begun to arrive."""
-        return self.has_begun or bool(self._look(_socket.MSG_DONTWAIT))
+        return self.has_begun or bool(self._look())
 
-    def _look(self, flags=0):
-        """The first byte of what has arrived, which stays where it is. Waits for it, unless told not to."""
+    def _look(self):
+        """The first byte of what has arrived, which stays where it is."""
         if _socket.getdefaulttimeout() is not None:
             return b""  # A script's time limit on new sockets would count for this one.
         looking = None
         try:
             looking = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, self._descriptor)
-            return looking.recv(1, _socket.MSG_PEEK | flags)
+            return looking.recv(1, _socket.MSG_PEEK | _socket.MSG_DONTWAIT)
         except OSError:
             return b""  # Nothing is there, or the script put something else in its place.
         finally:
@@ -51,12 +54,10 @@ class Channel:
     def receive(self):
         """The next request, or None when the host is gone."""
         chunks = [self._buffer]
-        if not self._buffer:
-            # Before anything is read, so that a signal finds either bytes or `has_begun`.
-            self._look()
-            self.has_begun = True
         while b"\n" not in chunks[-1]:
             chunk = os.read(self._descriptor, 1 << 16)
+            if not self.has_begun:
+                self.has_begun, self.begun_at = True, _now()
             if not chunk:
                 return None
             chunks.append(chunk)

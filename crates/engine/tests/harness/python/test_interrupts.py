@@ -37,9 +37,22 @@ class Interrupts(unittest.TestCase):
         self.addCleanup(host.close)
         interrupts = harness.interrupts.Interrupts(host.channel)
         os.kill(os.getpid(), signal.SIGINT)
+        # As if it had been a while ago.
+        interrupts._came_at -= 2 * harness.interrupts.A_MOMENT
         host.send(b'{"type":"execute"}\n')
         host.channel.receive()
         interrupts.begin()
+        interrupts.end()
+
+    def test_an_interrupt_just_before_the_request_is_noted_belongs_to_it(self):
+        host = support.Host()
+        self.addCleanup(host.close)
+        interrupts = harness.interrupts.Interrupts(host.channel)
+        os.kill(os.getpid(), signal.SIGINT)
+        interrupts._is_early = False
+        host.channel.begun_at = interrupts._came_at + 1
+        with self.assertRaises(KeyboardInterrupt):
+            interrupts.begin()
         interrupts.end()
 
     def test_the_handler_of_a_script_is_there_again_in_the_next_step(self):
