@@ -89,8 +89,8 @@ pub mod engine {
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
     pub use belljar_engine::{
         Autopsy, BoxFuture, Burst, Bytes, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End,
-        Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, Protection, State,
-        Template, Until, check, guest,
+        Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, ProtectionState,
+        ProtectionStatus, Template, Until, check, guest,
     };
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::{builder, provision, python};

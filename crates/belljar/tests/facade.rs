@@ -73,10 +73,6 @@ fn nothing_is_exported_twice_and_nothing_by_the_handful() {
     let mut seen = BTreeMap::new();
     for (name, module) in exported {
         assert_ne!(name, "*", "{module}");
-        // Two things, one of which a config names and the other an engine reports.
-        if name == "Protection" {
-            continue;
-        }
         if let Some(other) = seen.insert(name.clone(), module.clone()) {
             panic!("{name} is in `{other}` and in `{module}`");
         }

@@ -24,6 +24,7 @@ mod network;
 mod path;
 pub mod policy;
 mod printable;
+mod protection_status;
 #[cfg(test)]
 mod public_json;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use json::{Json, json_line};
 pub use network::{Decision, NetworkVerdict, OTHER_HOSTS};
 pub use path::{GuestPath, GuestPathError};
 pub use printable::{is_combining, is_printable};
+pub use protection_status::{ProtectionState, ProtectionStatus};
 pub use request::{ExecutionRequest, ScriptError};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
 pub use secret::Secret;

@@ -1,10 +1,12 @@
 //! What an engine can enforce here.
 
+use belljar_core::ProtectionStatus;
+
 /// What an engine can enforce here.
 #[derive(Debug, Clone)]
 pub struct Capabilities {
     /// Every protection and its state.
-    pub protections: Vec<Protection>,
+    pub protections: Vec<ProtectionStatus>,
     /// Whether it can let a guest reach chosen hosts and no others.
     pub egress_policy: bool,
     /// Names of the missing protections without which no cell can be made.
@@ -23,49 +25,7 @@ impl Capabilities {
     }
 
     /// A protection by its name.
-    pub fn protection(&self, name: &str) -> Option<&Protection> {
+    pub fn protection(&self, name: &str) -> Option<&ProtectionStatus> {
         self.protections.iter().find(|protection| protection.name == name)
-    }
-}
-
-/// One protection and its state on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protection {
-    /// Its name, as configs write it in `require`.
-    pub name: &'static str,
-    /// What it does for the user, in a few words.
-    pub purpose: &'static str,
-    /// Its state.
-    pub state: State,
-}
-
-/// The state of a protection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// In force.
-    Active {
-        /// A detail worth knowing.
-        detail: String,
-    },
-    /// Replaced by something weaker.
-    Degraded {
-        /// Why.
-        reason: String,
-        /// What to do about it.
-        remedy: String,
-    },
-    /// Not available.
-    Missing {
-        /// Why.
-        reason: String,
-        /// What to do about it.
-        remedy: String,
-    },
-}
-
-impl State {
-    /// Whether it is in force.
-    pub fn is_active(&self) -> bool {
-        matches!(self, Self::Active { .. })
     }
 }

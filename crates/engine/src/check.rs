@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use belljar_core::config::{Protection, SandboxConfig};
 
 use crate::engine::Blueprint;
-use crate::{Capabilities, EngineError, State};
+use crate::{Capabilities, EngineError, ProtectionState};
 
 /// Refuses a config that breaks a rule.
 pub fn config(config: &SandboxConfig) -> Result<(), EngineError> {
@@ -20,7 +20,8 @@ pub fn required(
     here: &Capabilities,
 ) -> Result<(), EngineError> {
     for required in config.require.iter().flat_map(Protection::layers) {
-        let unknown = State::Missing { reason: "it is not known here".into(), remedy: String::new() };
+        let unknown =
+            ProtectionState::Missing { reason: "it is not known here".into(), remedy: String::new() };
         let found = here.protection(required.name());
         let state = found.map_or(&unknown, |protection| &protection.state);
         if !state.is_active() {
@@ -48,15 +49,15 @@ pub fn tool_names(blueprint: &Blueprint) -> Result<(), EngineError> {
     Ok(())
 }
 
-pub(crate) fn unenforceable(engine: &'static str, what: String, state: &State) -> EngineError {
+pub(crate) fn unenforceable(engine: &'static str, what: String, state: &ProtectionState) -> EngineError {
     let (reason, remedy) = why(state);
     EngineError::Unenforceable { engine, what, reason, remedy }
 }
 
-pub(crate) fn why(state: &State) -> (String, String) {
+pub(crate) fn why(state: &ProtectionState) -> (String, String) {
     match state {
-        State::Active { detail } => (detail.clone(), String::new()),
-        State::Degraded { reason, remedy } | State::Missing { reason, remedy } => {
+        ProtectionState::Active { detail } => (detail.clone(), String::new()),
+        ProtectionState::Degraded { reason, remedy } | ProtectionState::Missing { reason, remedy } => {
             (reason.clone(), remedy.clone())
         }
     }

@@ -61,8 +61,9 @@ mod trust;
 #[cfg(any(feature = "native", feature = "local"))]
 mod watch;
 
+pub use belljar_core::{ProtectionState, ProtectionStatus};
 pub use bytes::Bytes;
-pub use capabilities::{Capabilities, Protection, State};
+pub use capabilities::Capabilities;
 #[cfg(any(feature = "native", feature = "local"))]
 pub use cell::Streams;
 pub use cell::{

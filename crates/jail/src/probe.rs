@@ -4,71 +4,31 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use belljar_core::{ProtectionState, ProtectionStatus};
+
 use crate::cgroup::{Cgroups, Controller};
 use crate::helper::TrialResult;
 use crate::launch::{LaunchError, ask_probe};
 use crate::shortage;
 use crate::spec::Identity;
 
-/// One protection, and its state on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protection {
-    /// Its name, as configs write it in `require`.
-    pub name: &'static str,
-    /// What it does for the user, in a few words.
-    pub purpose: &'static str,
-    /// Its state.
-    pub state: State,
-}
-
-/// The state of a protection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It is in force.
-    Active {
-        /// A detail worth knowing.
-        detail: String,
-    },
-    /// Something weaker replaces it.
-    Degraded {
-        /// Why.
-        reason: String,
-        /// What to do about it.
-        remedy: String,
-    },
-    /// It is not available.
-    Missing {
-        /// Why.
-        reason: String,
-        /// What to do about it.
-        remedy: String,
-    },
-}
-
-impl State {
-    /// Whether the protection is in force.
-    pub fn is_active(&self) -> bool {
-        matches!(self, Self::Active { .. })
-    }
-}
-
 /// The result of a survey of this machine.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// Every protection. Those that a cell cannot do without come first.
-    pub protections: Vec<Protection>,
+    pub protections: Vec<ProtectionStatus>,
     /// The Landlock version, or 0 if there is none.
     pub landlock: u32,
 }
 
 impl Survey {
     /// Finds a protection by name.
-    pub fn protection(&self, name: &str) -> Option<&Protection> {
+    pub fn protection(&self, name: &str) -> Option<&ProtectionStatus> {
         self.protections.iter().find(|protection| protection.name == name)
     }
 
     /// The protections that a cell needs and that are not in force.
-    pub fn obstacles(&self) -> impl Iterator<Item = &Protection> {
+    pub fn obstacles(&self) -> impl Iterator<Item = &ProtectionStatus> {
         self.protections
             .iter()
             .filter(|protection| INDISPENSABLE.contains(&protection.name) && !protection.state.is_active())
@@ -92,7 +52,7 @@ const INDISPENSABLE: [&str; 10] = [
 /// Tries every protection. This takes a few milliseconds.
 pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
     let answer = ask_probe()?;
-    let mut protections: Vec<Protection> = answer.trials.iter().filter_map(of_trial).collect();
+    let mut protections: Vec<ProtectionStatus> = answer.trials.iter().filter_map(of_trial).collect();
     protections.push(landlock(answer.landlock));
     protections.extend([
         cgroup(
@@ -138,7 +98,7 @@ fn has_capabilities(status: &str) -> bool {
     effective.is_some_and(|effective| effective & NEEDED == NEEDED)
 }
 
-fn of_trial(trial: &TrialResult) -> Option<Protection> {
+fn of_trial(trial: &TrialResult) -> Option<ProtectionStatus> {
     let (name, purpose) = match trial.name.as_str() {
         "user_namespace" => ("user_namespace", "guests have no rights outside their cell"),
         "mount_namespace" => ("mount_namespace", "a cell has its own file system view"),
@@ -153,12 +113,13 @@ fn of_trial(trial: &TrialResult) -> Option<Protection> {
         _ => return None,
     };
     let state = match &trial.refused {
-        None => State::Active { detail: String::new() },
-        Some(reason) => {
-            State::Missing { reason: reason.clone(), remedy: Circumstances::here().remedy(trial.errno) }
-        }
+        None => ProtectionState::Active { detail: String::new() },
+        Some(reason) => ProtectionState::Missing {
+            reason: reason.clone(),
+            remedy: Circumstances::here().remedy(trial.errno),
+        },
     };
-    Some(Protection { name, purpose, state })
+    Some(ProtectionStatus { name, purpose, state })
 }
 
 /// Facts about this machine that explain a refusal.
@@ -229,15 +190,15 @@ impl Circumstances {
     }
 }
 
-fn landlock(version: u32) -> Protection {
+fn landlock(version: u32) -> ProtectionStatus {
     let state = match version {
-        0 => State::Missing {
+        0 => ProtectionState::Missing {
             reason: "the kernel has no Landlock".into(),
             remedy: "add `landlock` to the kernel's `lsm=` boot parameter (5.13 and later)".into(),
         },
-        version => State::Active { detail: format!("ABI {version}") },
+        version => ProtectionState::Active { detail: format!("ABI {version}") },
     };
-    Protection { name: "landlock", purpose: "a second lock on the file system", state }
+    ProtectionStatus { name: "landlock", purpose: "a second lock on the file system", state }
 }
 
 fn cgroup(
@@ -245,15 +206,15 @@ fn cgroup(
     controller: Controller,
     name: &'static str,
     purpose: &'static str,
-) -> Protection {
+) -> ProtectionStatus {
     let state = match cgroups.why_missing(controller) {
-        None => State::Active { detail: format!("cgroup {}", cgroups.version()) },
-        Some(reason) => State::Degraded {
+        None => ProtectionState::Active { detail: format!("cgroup {}", cgroups.version()) },
+        Some(reason) => ProtectionState::Degraded {
             reason: format!("{reason}; resource limits per process stand in for it"),
             remedy: Circumstances::here().cgroup_remedy(),
         },
     };
-    Protection { name, purpose, state }
+    ProtectionStatus { name, purpose, state }
 }
 
 #[cfg(test)]

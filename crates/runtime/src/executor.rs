@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, HostFrame};
-use belljar_core::{Event, ExecutionId, ExecutionRequest, ExecutionResult, Secret};
+use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
+use belljar_engine::pool::Lease;
 use belljar_engine::{Cell, CellUsage, Leftovers, Until};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -31,16 +32,6 @@ pub struct ScriptExecutor {
     engine: &'static str,
     warnings: Arc<[String]>,
     meters: Arc<RunMeters>,
-}
-
-impl Concluded {
-    /// Tells the remaining events, at the listener's pace. A cell that is not used again is given
-    /// back before.
-    pub(crate) async fn say(self, sink: &mut dyn EventSink) -> ExecutionResult {
-        tell(sink, self.unsaid).await;
-        // If the sink has dropped the last event, this is the only copy.
-        Arc::unwrap_or_clone(self.result)
-    }
 }
 
 /// One script to run, and what goes with it.
@@ -148,6 +139,22 @@ impl ScriptExecutor {
         }
     }
 
+    /// The same as [`Self::conclude`], in a cell of a pool. Ends early when the sandbox is closed
+    /// or the pool is shut down.
+    pub(crate) async fn conclude_leased(
+        &self,
+        lease: &mut Lease,
+        run: Run<'_>,
+    ) -> Result<Concluded, RuntimeError> {
+        let hold = lease.hold().clone();
+        tokio::select! {
+            biased;
+            // First, because it is said before the cells are killed, and tells why they are.
+            closed = hold.closed() => Err(closed.into()),
+            concluded = self.conclude(lease.cell(), run) => concluded,
+        }
+    }
+
     /// Like [`Self::run`], for callers who know more about the run. When it returns, the run is
     /// over, and its last events are still to be told.
     pub(crate) async fn conclude(
@@ -210,15 +217,6 @@ impl ScriptExecutor {
             return Err(RuntimeError::Timeout { seconds: timeout.as_secs_f64() });
         }
         Ok(timeout)
-    }
-}
-
-/// Tells events of a run that is over, so there is no limit left to watch.
-async fn tell(sink: &mut dyn EventSink, events: impl IntoIterator<Item = Event>) {
-    for event in events {
-        if let Some(taken) = sink.on_event(event) {
-            taken.await;
-        }
     }
 }
 

@@ -53,8 +53,8 @@ pub use belljar_core::{
 pub use belljar_engine::builder::LayerStore;
 pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolKey, TemplateStats};
 pub use belljar_engine::{
-    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, IntoEngine, Progress, Protection,
-    State, TemplateReport, ToolSource,
+    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, IntoEngine, Progress,
+    ProtectionState, ProtectionStatus, TemplateReport, ToolSource,
 };
 pub use control::RunHandle;
 pub use error::RuntimeError;

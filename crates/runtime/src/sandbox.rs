@@ -130,13 +130,7 @@ impl Sandbox {
             wishes,
             until: Until::TheEnd,
         };
-        let concluded = tokio::select! {
-            biased;
-            // First in the select, because it is set before the cells are killed, and says why they
-            // are.
-            closed = self.hold.closed() => return Err(closed.into()),
-            concluded = self.executor.conclude(lease.cell(), run) => concluded?,
-        };
+        let concluded = self.executor.conclude_leased(&mut lease, run).await?;
         if concluded.script_is_over {
             lease.vouch();
         }

@@ -134,7 +134,6 @@ impl HeldCell {
     ) -> Result<ExecutionResult, RuntimeError> {
         let Step { identity, request, wishes } = step;
         let Taken { in_progress: _in_progress, mut place, mut lease, is_fresh } = taken;
-        let hold = lease.hold().clone();
         let cell = lease.cell();
         note_cell(&identity.span, cell);
         // What threads and processes of earlier steps said and used since then does not belong to
@@ -145,11 +144,7 @@ impl HeldCell {
         };
         let (sink_of_run, until) = (&mut *sink, Until::Now);
         let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
-        let concluded = tokio::select! {
-            biased;
-            closed = hold.closed() => return Err(closed.into()),
-            concluded = self.executor.conclude(cell, run) => concluded?,
-        };
+        let concluded = self.executor.conclude_leased(&mut lease, run).await?;
         // A cell that cannot be used again is dropped before the last events are told.
         let kept = concluded.script_is_over.then_some(lease);
         let result = concluded.say(sink).await;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use belljar::engine::builder::LayerStore;
 use belljar::engine::provision::default_cache_dir;
-use belljar::engine::{Capabilities, Protection, State};
+use belljar::engine::{Capabilities, ProtectionState, ProtectionStatus};
 use belljar::{Runtime, Sandbox, SandboxConfig};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -188,13 +188,17 @@ impl Row {
         Self { name, state: Health::Failed, detail, remedy: remedy.map(str::to_owned) }
     }
 
-    fn of(protection: &Protection) -> Self {
-        let Protection { name, purpose, state } = protection;
+    fn of(protection: &ProtectionStatus) -> Self {
+        let ProtectionStatus { name, purpose, state } = protection;
         let (state, detail, remedy) = match state {
-            State::Active { detail } if detail.is_empty() => (Health::Active, (*purpose).to_owned(), ""),
-            State::Active { detail } => (Health::Active, format!("{purpose} ({detail})"), ""),
-            State::Degraded { reason, remedy } => (Health::Degraded, reason.clone(), remedy.as_str()),
-            State::Missing { reason, remedy } => (Health::Missing, reason.clone(), remedy.as_str()),
+            ProtectionState::Active { detail } if detail.is_empty() => {
+                (Health::Active, (*purpose).to_owned(), "")
+            }
+            ProtectionState::Active { detail } => (Health::Active, format!("{purpose} ({detail})"), ""),
+            ProtectionState::Degraded { reason, remedy } => {
+                (Health::Degraded, reason.clone(), remedy.as_str())
+            }
+            ProtectionState::Missing { reason, remedy } => (Health::Missing, reason.clone(), remedy.as_str()),
         };
         Self { name, state, detail, remedy: Some(remedy.to_owned()).filter(|remedy| !remedy.is_empty()) }
     }
@@ -255,9 +259,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_with_its_remedy_on_a_line_of_its_own() {
-        let state =
-            State::Missing { reason: "the kernel has none".into(), remedy: "use a newer kernel".into() };
-        let row = Row::of(&Protection { name: "landlock", purpose: "x", state });
+        let state = ProtectionState::Missing {
+            reason: "the kernel has none".into(),
+            remedy: "use a newer kernel".into(),
+        };
+        let row = Row::of(&ProtectionStatus { name: "landlock", purpose: "x", state });
         let report = Report { ok: true, protections: vec![row], checks: Vec::new() };
         let text = anstream::adapter::strip_str(&report.to_text()).to_string();
         let lines: Vec<_> = text.lines().map(str::trim).collect();
@@ -271,15 +277,18 @@ mod tests {
 
     #[test]
     fn the_json_looks_like_this() {
-        let lacking = |reason: &str| State::Degraded { reason: reason.into(), remedy: "do this".into() };
-        let missing =
-            State::Missing { reason: "the kernel has none".into(), remedy: "use a newer one".into() };
+        let lacking =
+            |reason: &str| ProtectionState::Degraded { reason: reason.into(), remedy: "do this".into() };
+        let missing = ProtectionState::Missing {
+            reason: "the kernel has none".into(),
+            remedy: "use a newer one".into(),
+        };
         let states = [
-            ("seccomp", State::Active { detail: "on".into() }),
+            ("seccomp", ProtectionState::Active { detail: "on".into() }),
             ("cgroup_cpu", lacking("no")),
             ("landlock", missing),
         ];
-        let row = |(name, state)| Row::of(&Protection { name, purpose: "what it is for", state });
+        let row = |(name, state)| Row::of(&ProtectionStatus { name, purpose: "what it is for", state });
         let report = Report {
             ok: true,
             protections: states.map(row).into(),

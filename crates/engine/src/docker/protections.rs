@@ -1,14 +1,14 @@
 //! What a daemon enforces for its containers, named as in configs.
 
 use super::daemon::Facts;
-use crate::{Protection, State};
+use crate::{ProtectionState, ProtectionStatus};
 
 /// Every protection and its state on this daemon.
-pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
-    let active = |detail: &str| State::Active { detail: detail.to_owned() };
+pub(super) fn protections(facts: &Facts) -> Vec<ProtectionStatus> {
+    let active = |detail: &str| ProtectionState::Active { detail: detail.to_owned() };
     let limit = |there: bool, what: &str| match there {
         true => active(&format!("cgroup v{}", facts.cgroup_version)),
-        false => State::Missing {
+        false => ProtectionState::Missing {
             reason: format!("the daemon says that it cannot limit {what}"),
             remedy: "give its kernel that controller".to_owned(),
         },
@@ -18,7 +18,7 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
     let filtered = facts.security.iter().any(|option| option.contains("seccomp"));
     let own_ids = match remapped {
         true => active("remapped by the daemon"),
-        false => State::Degraded {
+        false => ProtectionState::Degraded {
             reason: "containers run as user 1000 of the daemon's host, without capabilities".to_owned(),
             remedy: "start the daemon with --userns-remap=default, or use a rootless one".to_owned(),
         },
@@ -42,7 +42,7 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
         (
             "landlock",
             "file access is limited a second time, by path",
-            State::Missing {
+            ProtectionState::Missing {
                 reason: "the root file system of a container is read-only, and nothing checks a second time"
                     .to_owned(),
                 remedy: "use the native engine where that is needed".to_owned(),
@@ -56,5 +56,5 @@ pub(super) fn protections(facts: &Facts) -> Vec<Protection> {
         ("cgroup_cpu", "a share of the processor", limit(facts.limits_cpu, "processor time")),
         ("cgroup_pids", "a bound on processes and threads", limit(facts.limits_pids, "processes")),
     ];
-    table.into_iter().map(|(name, purpose, state)| Protection { name, purpose, state }).collect()
+    table.into_iter().map(|(name, purpose, state)| ProtectionStatus { name, purpose, state }).collect()
 }

@@ -11,7 +11,8 @@ use super::settings::failed;
 use super::template::LocalTemplate;
 use crate::provision::Provisioner;
 use crate::{
-    Blueprint, BoxFuture, Capabilities, Engine, EngineError, Progress, Protection, State, Template, check,
+    Blueprint, BoxFuture, Capabilities, Engine, EngineError, Progress, ProtectionState, ProtectionStatus,
+    Template, check,
 };
 
 /// The warning in every report and result of this engine.
@@ -27,10 +28,10 @@ pub struct LocalEngine {
 impl LocalEngine {
     pub(super) fn new(provisioner: Provisioner) -> Self {
         let names = Named::ALL.iter().flat_map(Named::layers).map(|layer| layer.name());
-        let protections = names.map(|name| Protection {
+        let protections = names.map(|name| ProtectionStatus {
             name,
             purpose: "nothing on this engine",
-            state: State::Missing {
+            state: ProtectionState::Missing {
                 reason: "the local engine isolates nothing".into(),
                 remedy: "use the native engine, or docker".into(),
             },

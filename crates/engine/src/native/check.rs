@@ -7,7 +7,7 @@ use belljar_jail::cgroup::{Cgroups, Controller};
 use super::NAME;
 use crate::check::{self, unenforceable, why};
 use crate::engine::Blueprint;
-use crate::{Capabilities, EngineError, State};
+use crate::{Capabilities, EngineError, ProtectionState};
 
 /// Refuses what cannot be enforced here.
 pub(super) fn check(
@@ -35,8 +35,10 @@ fn limits(config: &SandboxConfig, here: &Capabilities, cgroups: &Cgroups) -> Res
         && !cgroups.has(Controller::CpuAccounting)
     {
         let state = here.protection("cgroup_cpu").map(|protection| protection.state.clone());
-        let missing =
-            State::Missing { reason: "processor time is not counted here".into(), remedy: String::new() };
+        let missing = ProtectionState::Missing {
+            reason: "processor time is not counted here".into(),
+            remedy: String::new(),
+        };
         let what = format!("resource_limits.cpu_time_sec = {seconds}");
         return Err(unenforceable(NAME, what, &state.filter(|state| !state.is_active()).unwrap_or(missing)));
     }
@@ -61,7 +63,7 @@ mod tests {
     use belljar_core::config::Protection;
 
     use super::*;
-    use crate::Protection as Found;
+    use crate::ProtectionStatus as Found;
 
     /// A machine that has everything except what is listed.
     fn machine(without: &[&'static str]) -> Capabilities {
@@ -70,9 +72,9 @@ mod tests {
             name,
             purpose: "",
             state: if without.contains(&name) {
-                State::Missing { reason: "not here".into(), remedy: "elsewhere".into() }
+                ProtectionState::Missing { reason: "not here".into(), remedy: "elsewhere".into() }
             } else {
-                State::Active { detail: String::new() }
+                ProtectionState::Active { detail: String::new() }
             },
         });
         let protections: Vec<_> = protections.collect();

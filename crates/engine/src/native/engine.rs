@@ -7,7 +7,7 @@ use belljar_core::config::ResourceLimits;
 use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{self, has_ids_for_guests, survey};
+use belljar_jail::probe::{has_ids_for_guests, survey};
 use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
@@ -32,7 +32,7 @@ use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
 use crate::provision::ProvisionError;
 use crate::python::{self, Interpreter};
-use crate::{Capabilities, EngineError, Progress, Protection, State};
+use crate::{Capabilities, EngineError, Progress};
 
 const MIB: u64 = 1 << 20;
 
@@ -54,7 +54,7 @@ impl NativeEngine {
         let capabilities = Capabilities {
             egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
-            protections: survey.protections.into_iter().map(Protection::from).collect(),
+            protections: survey.protections,
         };
         let ids = match has_ids_for_guests() {
             true => Some(IdPool::of_this_process().map_err(EngineError::io("choose ids for cells"))?),
@@ -222,17 +222,6 @@ impl Engine for NativeEngine {
             // only waits until they are tidied up.
             let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
         })
-    }
-}
-
-impl From<probe::Protection> for Protection {
-    fn from(found: probe::Protection) -> Self {
-        let state = match found.state {
-            probe::State::Active { detail } => State::Active { detail },
-            probe::State::Degraded { reason, remedy } => State::Degraded { reason, remedy },
-            probe::State::Missing { reason, remedy } => State::Missing { reason, remedy },
-        };
-        Self { name: found.name, purpose: found.purpose, state }
     }
 }
 

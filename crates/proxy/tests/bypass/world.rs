@@ -13,7 +13,6 @@ use belljar_proxy::{CellEgress, Egress, EgressOptions, Limits, Resolve, ResolveE
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::net::TcpListener;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use belljar_testing::bypass::answer;
@@ -58,23 +57,18 @@ pub(crate) async fn tls_host() -> (Host, RootCertStore) {
         .with_single_cert(vec![certificate.clone()], key)
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
-    let all = heard.clone();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let (acceptor, all) = (acceptor.clone(), all.clone());
-            tokio::spawn(async move {
-                if let Ok(stream) = acceptor.accept(stream).await {
-                    answer(stream, port, all).await;
-                }
-            });
+    let host = Host::start_with(move |stream, port, heard| {
+        let acceptor = acceptor.clone();
+        async move {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                answer(stream, port, heard).await;
+            }
         }
-    });
+    })
+    .await;
     let mut roots = RootCertStore::empty();
     roots.add(certificate).unwrap();
-    (Host { port, heard }, roots)
+    (host, roots)
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {

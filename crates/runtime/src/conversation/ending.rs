@@ -2,11 +2,16 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
 
 use belljar_engine::Output;
 
-use super::{Conversation, LAST_WORDS};
+use super::Conversation;
 use crate::transcript::Ending;
+
+/// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so
+/// this is never long.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Conversation<'_> {
     /// The script has had its grace. It may have ended all the same, and its word may lie here

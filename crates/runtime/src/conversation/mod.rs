@@ -29,7 +29,6 @@ mod telling;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use belljar_core::wire::Lines;
 use belljar_core::{Event, ExecutionResult};
@@ -233,7 +232,3 @@ impl Conversation<'_> {
         self.deadlines.breach(call, &*self.cell)
     }
 }
-
-/// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so
-/// this is never long.
-const LAST_WORDS: Duration = Duration::from_secs(5);

@@ -1,9 +1,14 @@
 //! Handing events on. The cell waits for a slow listener; its deadlines do not.
 
-use belljar_core::{Decision, Event};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use belljar_core::{Decision, Event, ExecutionResult};
 use belljar_engine::Leftovers;
 
-use super::Conversation;
+use super::{Concluded, Conversation};
+use crate::EventSink;
 use crate::deadlines::Call;
 
 impl Conversation<'_> {
@@ -64,9 +69,9 @@ impl Conversation<'_> {
                 }
                 Call::Interrupted => {
                     progress.interrupt_is_due = true;
-                    std::future::poll_fn(|cx| {
+                    poll_fn(|cx| {
                         progress.poll_flush(*cell, cx);
-                        std::task::Poll::Ready(())
+                        Poll::Ready(())
                     })
                     .await;
                 }
@@ -78,6 +83,25 @@ impl Conversation<'_> {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Concluded {
+    /// Tells the remaining events, at the listener's pace. A cell that is not used again is given
+    /// back before.
+    pub(crate) async fn say(self, sink: &mut dyn EventSink) -> ExecutionResult {
+        tell(sink, self.unsaid).await;
+        // If the sink has dropped the last event, this is the only copy.
+        Arc::unwrap_or_clone(self.result)
+    }
+}
+
+/// Tells events of a run that is over, so there is no limit left to watch.
+async fn tell(sink: &mut dyn EventSink, events: impl IntoIterator<Item = Event>) {
+    for event in events {
+        if let Some(taken) = sink.on_event(event) {
+            taken.await;
         }
     }
 }

@@ -6,26 +6,38 @@ use std::sync::{Arc, Mutex};
 use belljar_core::NetworkPolicy;
 use belljar_core::config::Injection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// The address of the allowed hosts: a loopback address of its own, so that no other spelling of
 /// loopback is allowed with it.
 pub const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+
+/// All bytes that reached a host.
+pub type Heard = Arc<Mutex<Vec<u8>>>;
 
 /// A host that counts. It answers HTTP requests one by one, and answers nothing else.
 pub struct Host {
     /// Its port on [`ALLOWED`].
     pub port: u16,
     /// All bytes that reached it.
-    pub heard: Arc<Mutex<Vec<u8>>>,
+    pub heard: Heard,
 }
 
 impl Host {
     /// A host for plain HTTP. `/redirect` leads to a host that is not allowed.
     pub async fn start() -> Self {
+        Self::start_with(answer).await
+    }
+
+    /// A host that answers each connection with `answer`, which is told the port and where to keep
+    /// what it hears.
+    pub async fn start_with<F>(answer: impl Fn(TcpStream, u16, Heard) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind(SocketAddr::new(ALLOWED, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let heard: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let heard = Heard::default();
         let all = heard.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -47,7 +59,7 @@ impl Host {
 }
 
 /// Answers requests one by one.
-pub async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, port: u16, all: Arc<Mutex<Vec<u8>>>) {
+pub async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, port: u16, all: Heard) {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {

@@ -20,6 +20,6 @@ mod shape;
 
 pub use corpus::{Case, cases};
 pub use hello::{extension, hello, server_name};
-pub use host::{ALLOWED, Host, answer, policy, policy_with_credentials};
+pub use host::{ALLOWED, Heard, Host, answer, policy, policy_with_credentials};
 pub use odd::Odd;
 pub use shape::{Opening, Shape, denial, refusal, silence};
