@@ -13,6 +13,11 @@ use crate::{ExecutionId, Secret};
 pub enum HostFrame<'a> {
     /// Run one script.
     Execute(Execute<'a>),
+    /// The SIGINT that comes next is for one script and no other.
+    Interrupt {
+        /// The seal of that script's `execute`.
+        seal: &'a str,
+    },
 }
 
 /// Asks the guest to run one script.
@@ -54,6 +59,7 @@ impl HostFrame<'_> {
                     .map(|(name, value)| (name.as_str(), value.expose()))
                     .collect(),
             },
+            Self::Interrupt { seal } => Exposed::Interrupt { seal },
         };
         let mut line = serde_json::to_vec(&exposed).expect("strings and finite numbers always serialise");
         line.push(b'\n');
@@ -86,6 +92,12 @@ pub(super) enum Exposed<'a> {
         required_secrets: &'a [String],
         /// Variables to put there first, with their values.
         secrets: BTreeMap<&'a str, &'a str>,
+    },
+    /// The SIGINT that comes next is for one script and no other. If it comes before that script
+    /// begins, it is kept for it. If it comes after that script has ended, it is forgotten.
+    Interrupt {
+        /// The seal of that script's `execute`.
+        seal: &'a str,
     },
 }
 

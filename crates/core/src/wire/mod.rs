@@ -1,7 +1,7 @@
 //! The protocol between host and guest: one JSON object a line, UTF-8, on a private channel.
 //!
 //! ```text
-//!  host ── execute {execution_id, seal, script, …} ──────────────────────► guest
+//!  host ── execute {execution_id, seal, script, …}, interrupt {seal}? ───► guest
 //!  host ◄── log* intermediate* (final_result | error)? script_done ─────── guest
 //! ```
 //!

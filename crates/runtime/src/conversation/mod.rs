@@ -30,7 +30,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use belljar_core::wire::Lines;
+use belljar_core::wire::{HostFrame, Lines};
 use belljar_core::{Event, ExecutionResult};
 use belljar_engine::{Cell, CellUsage, Leftovers, Output, Until};
 use bytes::Bytes;
@@ -67,6 +67,8 @@ pub(crate) struct Progress {
     was_interrupted: bool,
     /// Whether an interrupt waits for the request to be sent: it must not overtake it.
     interrupt_is_due: bool,
+    /// Goes before the first interrupt, and says which script it is for.
+    announcement: Option<Bytes>,
     /// Whether the guest takes no more of what is sent.
     is_deaf: bool,
     /// Whether the run is over. From then on no listener is waited for: what happens to the cell
@@ -86,6 +88,7 @@ impl Progress {
             grace_is_over: false,
             was_interrupted: false,
             interrupt_is_due: false,
+            announcement: None,
             is_deaf: false,
             is_over: false,
             unsaid: Vec::new(),
@@ -101,12 +104,26 @@ impl Progress {
         cell.poll_output(cx)
     }
 
+    /// Has the script with this seal interrupted as soon as its request is sent.
+    fn interrupt(&mut self, seal: &str) {
+        if !self.interrupt_is_due && !self.was_interrupted {
+            self.announcement = Some(HostFrame::Interrupt { seal }.to_line().into());
+        }
+        self.interrupt_is_due = true;
+    }
+
     /// Writes what can be written, and then interrupts, if that is due.
     fn poll_flush(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
         if self.is_deaf {
             return;
         }
         let mut flushed = cell.poll_flush(cx);
+        if flushed.is_ready()
+            && let Some(announcement) = self.announcement.take()
+        {
+            cell.send(announcement);
+            flushed = cell.poll_flush(cx);
+        }
         if self.interrupt_is_due && flushed.is_ready() {
             (self.interrupt_is_due, self.was_interrupted) = (false, true);
             cell.interrupt();
@@ -226,7 +243,7 @@ impl Conversation<'_> {
     /// Does what a call from outside asks for; the ending, if that is one.
     fn answer(&mut self, call: Call) -> Option<Ending> {
         if call == Call::Interrupted {
-            self.progress.interrupt_is_due = true;
+            self.progress.interrupt(self.seal);
             return None;
         }
         self.deadlines.breach(call, &*self.cell)

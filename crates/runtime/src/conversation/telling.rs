@@ -50,7 +50,7 @@ impl Conversation<'_> {
 
     /// Hands an event on.
     pub(super) async fn tell(&mut self, event: Event) {
-        let Self { cell, deadlines, sink, progress, .. } = self;
+        let Self { cell, deadlines, sink, progress, seal, .. } = self;
         if progress.is_over {
             return progress.unsaid.push(event);
         }
@@ -68,7 +68,7 @@ impl Conversation<'_> {
                     deadlines.forget_grace();
                 }
                 Call::Interrupted => {
-                    progress.interrupt_is_due = true;
+                    progress.interrupt(seal);
                     poll_fn(|cx| {
                         progress.poll_flush(*cell, cx);
                         Poll::Ready(())

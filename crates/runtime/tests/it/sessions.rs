@@ -331,6 +331,27 @@ async fn an_interrupt_finds_its_step_or_nobody() {
     }
 }
 
+/// An interrupt may be on its way when its step ends. It must not reach the next one.
+#[tokio::test]
+async fn an_interrupt_that_comes_too_late_does_not_reach_the_next_step() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    for round in 0..100 {
+        // Ever later in a step that takes about as long as an interrupt is on its way.
+        let mut execution = session.stream("for _ in range(2000): pass");
+        for _ in 0..round {
+            tokio::task::yield_now().await;
+        }
+        execution.interrupt();
+        while execution.next().await.is_some() {}
+        let result = tokio::time::timeout(HANG, execution.result()).await.expect("it hangs").unwrap();
+        assert!(matches!(result.verdict, Verdict::Ok | Verdict::Cancelled), "{result:#?}");
+        let next = session.step("for _ in range(20_000): pass\nemit_result(1)").await.unwrap();
+        assert_eq!(next.verdict, Verdict::Ok, "round {round}: {next:#?}");
+    }
+}
+
 #[tokio::test]
 async fn a_step_can_be_streamed_and_cancelled_and_only_one_runs_at_a_time() {
     let Some(runtime) = runtime() else { return };

@@ -1,47 +1,45 @@
 """Ctrl-C from the host: raised in the script that is under way, and nowhere else."""
 
 import _signal
-import time
-
-_now = time.monotonic_ns
-#: A signal may be handled just after the first bytes of its request were taken and before that is
-#: noted. So one that came so shortly before belongs to the request.
-A_MOMENT = 1_000_000
 
 
 class Interrupts:
     """Gives SIGINT to the script while it runs. Between two scripts the harness takes it.
 
-    The host sends SIGINT after a request. It may come before the request is read, and is then kept
-    for that script. It may also come just after the script has ended, and is then forgotten.
+    A signal does not say which script it is for. It may come before its script begins, or just after
+    its script has ended. So the host announces it on the channel, by the script's seal, before it
+    sends it. A signal that nobody was there for is raised in the script that it was announced to.
+    Others are forgotten. By the time a request comes, every signal from before it has come too.
     """
 
     def __init__(self, channel):
         self._channel = channel
         self._handler = _signal.default_int_handler
         self._runs = False
-        self._is_early = False
-        self._came_at = None
+        self._has_come = False
         _signal.signal(_signal.SIGINT, self._between_scripts)
 
     def _between_scripts(self, _number, _frame):
-        self._is_early = self._channel.is_being_asked()
-        self._came_at = _now()
+        self._has_come = True
 
-    def begin(self):
+    def begin(self, seal):
         """Lets the script have the signal, by whatever handler it has set."""
         self._runs = True
+        # Python first handles a signal that has come, which is still ours.
         _signal.signal(_signal.SIGINT, self._handler)
-        if self._came_at is not None:
-            is_early = self._is_early or 0 <= self._channel.begun_at - self._came_at < A_MOMENT
-            self._is_early, self._came_at = False, None
-            if is_early:
+        if self._has_come:
+            self._has_come = False
+            if self._is_announced(seal):
                 raise KeyboardInterrupt
+
+    def _is_announced(self, seal):
+        return any(
+            frame.get("type") == "interrupt" and frame.get("seal") == seal for frame in self._channel.ahead()
+        )
 
     def end(self):
         """Takes the signal back. May be called twice, should the first call be interrupted."""
         if self._runs:
-            self._channel.has_begun = self._channel.has_more()
             # None stands for a handler that is not Python's.
             handler = _signal.signal(_signal.SIGINT, self._between_scripts)
             self._handler = _signal.SIG_DFL if handler is None else handler

@@ -7,7 +7,6 @@ fewer pages: a tenth fewer than with imports in between.
 
 # ruff: noqa: F401
 import _signal
-import _socket
 import _thread
 import ast
 import asyncio
@@ -24,6 +23,7 @@ import linecache
 import math
 import os
 import re
+import select
 import signal
 import socket
 import sys

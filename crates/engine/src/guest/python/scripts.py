@@ -68,7 +68,7 @@ class Scripts:
         try:
             try:
                 with alarm:
-                    self._interrupts.begin()
+                    self._interrupts.begin(request["seal"])
                     run_code(script, name, module.__dict__, echo=interactive)
                     if not interactive and _thread._count():
                         _join_threads()

@@ -11,7 +11,8 @@ use crate::engine::BoxFuture;
 
 impl CellIo for NativeCell {
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
+        // An interrupt of the last request must not reach the guest after the next one.
+        Box::pin(self.parts_mut().status.interrupt_has_arrived())
     }
 
     fn send(&mut self, bytes: Bytes) {

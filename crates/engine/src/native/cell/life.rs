@@ -1,6 +1,5 @@
 //! How a cell is interrupted and how it ends.
 
-use super::super::zygote::SOCKETS_WERE_MADE;
 use super::NativeCell;
 use crate::cell::{Autopsy, CellLife, CellView, End};
 use crate::engine::BoxFuture;
@@ -9,8 +8,10 @@ use crate::native::reaper;
 impl CellLife for NativeCell {
     fn interrupt(&mut self) {
         // PID 1 forwards the signal to the guest. If PID 1 is gone, so is the guest.
-        let _ =
-            rustix::process::pidfd_send_signal(self.parts().process.get_ref(), rustix::process::Signal::INT);
+        let parts = self.parts_mut();
+        if parts.status.expect_interrupt() {
+            let _ = rustix::process::pidfd_send_signal(parts.process.get_ref(), rustix::process::Signal::INT);
+        }
     }
 
     fn kill(&mut self) {
@@ -38,20 +39,9 @@ impl NativeCell {
     /// dead.
     pub(super) async fn read_status(&mut self) -> Option<Vec<u8>> {
         let parts = self.parts.as_mut()?;
-        // PID 1 writes before it exits. Once it is dead, everything it wrote can be read without
-        // waiting.
+        // PID 1 writes before it exits.
         let _ = parts.process.readable().await;
-        let mut record = vec![0; 4096];
-        loop {
-            match rustix::io::read(parts.status.get_ref(), &mut record[..]) {
-                Ok(1) if record[0] == SOCKETS_WERE_MADE => parts.network_is_untouched = false,
-                Ok(read) if read > 0 => {
-                    record.truncate(read);
-                    return Some(record);
-                }
-                _ => return None,
-            }
-        }
+        parts.status.take_end()
     }
 
     pub(super) async fn end_of_life(&mut self) -> End {

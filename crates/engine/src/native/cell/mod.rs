@@ -3,11 +3,13 @@
 //! * `io` writes to its channel and reads its channel and its pipes.
 //! * `view` asks its control group, its scratch places and its egress.
 //! * `life` interrupts it, kills it, and learns how it ended.
+//! * `status` understands what its PID 1 reports.
 //!
 //! When a cell is dropped, its parts go to the reaper's thread, which kills it and tidies up.
 
 mod io;
 mod life;
+mod status;
 mod view;
 
 use std::os::fd::OwnedFd;
@@ -20,6 +22,7 @@ use belljar_jail::cgroup::CellCgroup;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use self::status::Status;
 use super::egress::CellProxy;
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
@@ -56,13 +59,11 @@ pub(super) struct NativeCell {
 
 struct Parts {
     streams: Streams,
-    status: AsyncFd<OwnedFd>,
+    status: Status,
     process: AsyncFd<OwnedFd>,
     scratch: Vec<OwnedFd>,
     egress: Option<CellProxy>,
     share: Share,
-    /// Whether PID 1 has not reported a socket made in the cell so far.
-    network_is_untouched: bool,
 }
 
 /// The longest line a harness may write before it is ready.
@@ -78,12 +79,11 @@ impl NativeCell {
     ) -> std::io::Result<Self> {
         let parts = Parts {
             streams: Streams::new(newborn.channel, ends.stdout, ends.stderr)?,
-            status: ends.status,
+            status: Status::new(ends.status, newborn.is_untouched),
             process: watch(newborn.process, Interest::READABLE)?,
             scratch: newborn.scratch,
             egress: None,
             share,
-            network_is_untouched: newborn.is_untouched,
         };
         Ok(Self { id, parts: Some(parts), template, end: None, spent_before_ready: 0 })
     }
@@ -165,19 +165,15 @@ impl Cell for NativeCell {
 impl Drop for NativeCell {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let Parts { streams, status, process, scratch, share, network_is_untouched, .. } = parts;
+        let Parts { streams, status, process, scratch, share, .. } = parts;
+        let (status, network_is_untouched) = status.into_parts();
         let Share { cgroup, host_id, network } = share;
         self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
             handles: Box::new((streams, scratch)),
             lingering: self.template.lingering.clone(),
-            belongings: Box::new(Belongings {
-                status: status.into_inner(),
-                network,
-                network_is_untouched,
-                _host_id: host_id,
-            }),
+            belongings: Box::new(Belongings { status, network, network_is_untouched, _host_id: host_id }),
         });
     }
 }

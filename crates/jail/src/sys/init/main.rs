@@ -12,6 +12,7 @@
 //!
 //! ```text
 //!  wait ─┬─ a child has ended ──► reap; the guest: "E" to the host, exit
+//!        ├─ the host's SIGINT ──► to the guest; "I" to the host
 //!        └─ somebody asks ──────► count ─► the first socket: "N" to the host ─► allow or refuse
 //! ```
 //!
@@ -189,8 +190,9 @@ fn signal_descriptor() -> i32 {
 }
 
 /// Takes one signal from that descriptor. The host's SIGINT goes on to the guest, which nobody
-/// outside can reach by its number. One from inside is ignored, as every signal to PID 1 is. About
-/// children, [`reap`] asks the kernel itself.
+/// outside can reach by its number; the host is told so, because it sends nothing more to the guest
+/// until then. One from inside is ignored, as every signal to PID 1 is. About children, [`reap`]
+/// asks the kernel itself.
 fn take_signal(fd: i32) {
     // `struct signalfd_siginfo` begins with the signal's number; the fourth word is its sender, by
     // its number in here. Who is outside has none.
@@ -201,6 +203,7 @@ fn take_signal(fd: i32) {
     if record[0] as usize == SIGINT && record[3] == OUTSIDE {
         // SAFETY: no memory is involved.
         unsafe { call(number::KILL, GUEST as usize, SIGINT, 0, 0) };
+        send_to_host(b"I");
     }
 }
 
