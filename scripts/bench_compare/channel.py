@@ -25,7 +25,8 @@ class Channel:
         self._stderr = tempfile.TemporaryFile()
         # `-c`, not a path: multiprocessing would load a main file again in every child.
         command = [python, "-B", "-c", f"import {module}; {module}.main()", *arguments]
-        # In a session of its own: a signal to our group must not keep it from tidying up when its input ends.
+        # In a session of its own: a signal to our group must not keep it from tidying up when its
+        # input ends.
         self._process = subprocess.Popen(
             command,
             cwd=DRIVERS,

@@ -10,7 +10,8 @@ from pathlib import Path
 from .channel import Failure
 
 INSTALL_S = 300
-# The versions whose interfaces the drivers speak. The last one alone: its dependencies are large, and not needed for its tools.
+# The versions whose interfaces the drivers speak. The last one alone: its dependencies are large,
+# and not needed for its tools.
 PACKAGES = (("pydantic-monty==1.4.0", "docker>=7"), ("--no-deps", "jazzmine==0.1.42"))
 
 

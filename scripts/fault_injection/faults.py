@@ -9,7 +9,8 @@ ERRORS = ("EMFILE", "ENOMEM", "EAGAIN", "ENOSPC", "EIO", "EINTR")
 #: Which of a process's calls of one name fails: the first few, and some further on.
 PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
 
-#: Calls whose failure is not the program's to answer: the C library ends the process, or they cannot fail.
+#: Calls whose failure is not the program's to answer: the C library ends the process, or they
+#: cannot fail.
 BEYOND_US = {
     "arch_prctl",
     "brk",

@@ -15,7 +15,8 @@ SCRIPT = "import subprocess\nprint('said')\nemit_intermediate('half', 1)\nemit_r
 #: What the program may end with: a result of any kind, or an error of ours.
 CODES = {0, 1, 3, 124, 137}
 
-#: Ends that are not ours to prevent: of the loader, of Rust's own start, and of tokio where its own pipe fails.
+#: Ends that are not ours to prevent: of the loader, of Rust's own start, and of tokio where its own
+#: pipe fails.
 BEYOND_US = (
     "error while loading shared libraries",
     "failed to allocate an alternative stack",

@@ -87,7 +87,8 @@ def run(asked, wanted, results):
             for each in waiting:
                 each.result()
         except KeyboardInterrupt:
-            # What is on its way is bounded by its own time limit; what is not begun is left for the next run.
+            # What is on its way is bounded by its own time limit; what is not begun is left for the
+            # next run.
             pool.shutdown(wait=True, cancel_futures=True)
             sys.exit(130)
         finally:

@@ -1,5 +1,6 @@
-# Runs the tests of one module and reports on them. The same text runs on both sides, with MODULE set in a line in front: as
-# `python3 -c` outside, as the script of a cell inside. It has no file on either side, so the module is `__main__` alike.
+# Runs the tests of one module and reports on them. The same text runs on both sides, with MODULE
+# set in a line in front: as `python3 -c` outside, as the script of a cell inside. It has no file on
+# either side, so the module is `__main__` alike.
 import importlib
 import json
 import sys
@@ -41,7 +42,8 @@ class Report(unittest.TestResult):
 def run_module():
     from test import support
 
-    # As the standard library's own runner does it: tests that want the Internet, a display or gigabytes skip themselves.
+    # As the standard library's own runner does it: tests that want the Internet, a display or
+    # gigabytes skip themselves.
     support.use_resources = ["subprocess", "tzdata"]
     support.verbose = 0
     report = Report()

@@ -4,7 +4,8 @@ import pathlib
 
 TESTS = pathlib.Path("/usr/lib/python3.11/test")
 
-# One reason each. Whatever merely skips itself (no display, no Internet, another operating system) is run and counted as skipped.
+# One reason each. Whatever merely skips itself (no display, no Internet, another operating system)
+# is run and counted as skipped.
 NOT_RUN = {
     "test_bigmem": "wants more memory than a small machine has",
     "test_cppext": "compiles C++ in a new virtual environment",

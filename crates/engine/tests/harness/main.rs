@@ -117,8 +117,9 @@ fn a_cell_without_a_zygote_serves_until_the_host_hangs_up() {
     }
 }
 
-/// A script that shares its interpreter with the harness finds it in `sys.modules` and nowhere else: no module of it can
-/// be imported by a plain name, and none takes the name of a module of the script's own.
+/// A script that shares its interpreter with the harness finds it in `sys.modules` and nowhere
+/// else: no module of it can be imported by a plain name, and none takes the name of a module of
+/// the script's own.
 #[test]
 fn a_script_finds_the_harness_under_its_own_name_only() {
     let interpreter = interpreters().remove(0);

@@ -25,7 +25,8 @@ def send_in_a_circle(links, held):
         pass
     one, other = socket.socketpair()
     pass_on(one, [other.fileno(), *held])
-    # Not closed before the process ends: what the kernel finds then is taken apart by nobody's leave.
+    # Not closed before the process ends: what the kernel finds then is taken apart by nobody's
+    # leave.
     until_the_end.extend((one, other))
     return made
 

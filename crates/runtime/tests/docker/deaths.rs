@@ -4,7 +4,8 @@ use belljar_runtime::{Sandbox, SandboxConfig, Verdict};
 
 use crate::world::{WHICH, answer, config, containers, docker, eventually, run, runtime, sandbox, strike};
 
-/// A script that has begun for certain, what becomes of it when something is done to its container, and that the next one is fine.
+/// A script that has begun for certain, what becomes of it when something is done to its container,
+/// and that the next one is fine.
 async fn ends_when(
     sandbox: &Sandbox,
     config: &SandboxConfig,

@@ -1,8 +1,11 @@
-//! What is the docker engine's alone: containers as the daemon sees them, their reuse, their deaths, and what is left of them.
+//! What is the docker engine's alone: containers as the daemon sees them, their reuse, their
+//! deaths, and what is left of them.
 //!
-//! What every engine promises is tried by the other suites: `BELLJAR_TEST_ENGINE=docker cargo nextest run -p belljar-runtime`.
+//! What every engine promises is tried by the other suites: `BELLJAR_TEST_ENGINE=docker cargo
+//! nextest run -p belljar-runtime`.
 //!
-//! Without a daemon every test says so in one line and passes, unless `BELLJAR_TEST_REQUIRE` lists `docker`.
+//! Without a daemon every test says so in one line and passes, unless `BELLJAR_TEST_REQUIRE` lists
+//! `docker`.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]

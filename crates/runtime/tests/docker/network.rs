@@ -1,4 +1,5 @@
-//! Containers have no network; with a policy, a proxy in a container of its own serves a listener on their loopback.
+//! Containers have no network; with a policy, a proxy in a container of its own serves a listener
+//! on their loopback.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -14,7 +15,8 @@ use crate::world::{
     runtime_with, sandbox, volumes,
 };
 
-/// Where hosts of this test live, and how the proxy gets there: on the network of the daemon's host.
+/// Where hosts of this test live, and how the proxy gets there: on the network of the daemon's
+/// host.
 const HOME: &str = "127.0.0.99";
 
 /// A plain server on the daemon's host that tells its name; its port.
@@ -91,7 +93,8 @@ async fn allowed_hosts_are_reached_others_are_refused_and_both_are_told() {
     assert_eq!((decision.host.as_str(), decision.port), ("two.test", port));
     assert!(matches!(decision.verdict, NetworkVerdict::Denied { .. }), "{decision:?}");
     assert!(denied.iter().any(|event| event.contains("Denied")), "{denied:?}");
-    // A container itself has no network, and the proxy is as confined as the cells but for that. Those that were talked from are gone, or going.
+    // A container itself has no network, and the proxy is as confined as the cells but for that.
+    // Those that were talked from are gone, or going.
     let mut held = sandbox.session().await.unwrap();
     held.step("1").await.unwrap();
     let cell = containers(&config, "cell").into_iter().find_map(|id| inspect_if_there(&id)).unwrap();
@@ -125,7 +128,8 @@ async fn a_guest_finds_no_door_to_the_proxy() {
     let port = server("one");
     let Some(runtime) = runtime_with(options()) else { return };
     let sandbox = sandbox(&runtime, allowing("intruder", "one.test", port)).await;
-    // It cannot list the directory, make something in it, or find the name of a door in what it is a copy of that still opens one.
+    // It cannot list the directory, make something in it, or find the name of a door in what it is
+    // a copy of that still opens one.
     let script = "import gc, socket
 def attempt(work):
     try: work(); return 'done'
@@ -178,7 +182,8 @@ async fn a_proxy_that_dies_lets_nobody_out_and_is_followed_by_another() {
     let step = session.step(ask("one.test", port)).await.unwrap();
     assert_eq!(step.final_data.unwrap().as_str(), "\"one\"");
     let first = containers(&config, "proxy");
-    // While a script is on its way: what it asks for after that is refused by the kernel, not let through.
+    // While a script is on its way: what it asks for after that is refused by the kernel, not let
+    // through.
     let mut run = sandbox.stream(format!(
         "emit_log('begun')\nwhile not os.path.exists('/workspace/never'):\n    {}\n    time.sleep(0.05)",
         "import urllib.request\n    try: urllib.request.urlopen('http://one.test:PORT/', timeout=5)\n    except OSError as error:\n        emit_result(type(error).__name__); break"
@@ -210,7 +215,8 @@ async fn run_to_end(sandbox: &belljar_runtime::Sandbox, port: u16) -> String {
     result.final_data.unwrap().as_str().trim_matches('"').to_owned()
 }
 
-/// Processor time of a container's first process, in seconds; `None` where its daemon is on another machine.
+/// Processor time of a container's first process, in seconds; `None` where its daemon is on another
+/// machine.
 fn processor_time(container: &str) -> Option<f64> {
     let pid = inspect(container)["State"]["Pid"].as_u64()?;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -236,7 +242,8 @@ async fn a_flood_of_handshakes_costs_the_proxy_no_more_than_the_cell_may_use_its
         println!("skipped (the daemon is on another machine)");
         return;
     };
-    // One greeting is made once and sent again and again: cheap for the guest, and each is answered with a signature.
+    // One greeting is made once and sent again and again: cheap for the guest, and each is answered
+    // with a signature.
     let script = "import socket, ssl, time
 context, into, out = ssl.create_default_context(), ssl.MemoryBIO(), ssl.MemoryBIO()
 try: context.wrap_bio(into, out, server_hostname='one.test').do_handshake()
@@ -254,7 +261,8 @@ emit_result(count)";
     assert!(used < 0.25 * 8.0 + 1.0 + 1.0, "{used} s of processor time");
 }
 
-/// The kernel counts descriptors that are on their way by user, and guests of all containers are one user.
+/// The kernel counts descriptors that are on their way by user, and guests of all containers are
+/// one user.
 #[tokio::test]
 async fn a_guest_with_descriptors_on_their_way_keeps_no_networked_container_from_starting() {
     let Some(runtime) = runtime_with(options()) else { return };

@@ -1,6 +1,7 @@
 //! Daemons behind a network: plain TCP, and TLS with certificates on both sides.
 //!
-//! What is remote here is a forwarder to the daemon's own socket; everything before it is as on any network.
+//! What is remote here is a forwarder to the daemon's own socket; everything before it is as on any
+//! network.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! One container, many uses: nothing of one is seen by the next, and whatever is in doubt is not used again.
+//! One container, many uses: nothing of one is seen by the next, and whatever is in doubt is not
+//! used again.
 
 use std::collections::BTreeSet;
 

@@ -91,7 +91,8 @@ pub(crate) fn inspect_if_there(container: &str) -> Option<serde_json::Value> {
     found.into_iter().next()
 }
 
-/// Waits for something that must come about, with a bound against hangs and no assumption about how long it takes.
+/// Waits for something that must come about, with a bound against hangs and no assumption about how
+/// long it takes.
 pub(crate) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {

@@ -1,4 +1,5 @@
-//! A client that gives up gives back what it had: an honest script's time-outs must not cost it its network.
+//! A client that gives up gives back what it had: an honest script's time-outs must not cost it its
+//! network.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,8 @@ use belljar_testing::{data, eventually};
 
 use crate::world::World;
 
-/// Far less than the minute after which a silent connection is given up, and long enough for a loaded machine.
+/// Far less than the minute after which a silent connection is given up, and long enough for a
+/// loaded machine.
 const SOON: Duration = Duration::from_secs(25);
 
 /// Each script ends with an ordinary request.

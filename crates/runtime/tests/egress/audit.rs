@@ -1,4 +1,5 @@
-//! What a script asks for is on record, whatever it does to hide it in a crowd or behind a slow reader.
+//! What a script asks for is on record, whatever it does to hide it in a crowd or behind a slow
+//! reader.
 
 use belljar_runtime::{Decision, EventKind, ExecutionResult, NetworkVerdict, Sandbox};
 use belljar_testing::{HANG, data, eventually};
@@ -78,7 +79,8 @@ async fn bytes_are_in_the_step_in_which_they_flow() {
     let sent = |result: &ExecutionResult| sum(result, |line| line.bytes_sent);
     assert_eq!(first.network.len(), 1, "{first:#?}");
     assert!(sent(&second) > 0, "{second:#?}");
-    // What was still on its way at the end of a step is the next one's, and nothing is lost or counted twice.
+    // What was still on its way at the end of a step is the next one's, and nothing is lost or
+    // counted twice.
     let (mut later, all) = (vec![first, second, third], 5 + (10 << 20));
     let until_all_is_there = async {
         while later.iter().map(sent).sum::<u64>() < all {

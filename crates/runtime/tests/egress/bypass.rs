@@ -1,8 +1,10 @@
-//! The proxy's own corpus of ways around it, from inside a real cell: the same lines, the same expectations, and between them
-//! a guest's sockets, the listener made in its network, and the engine.
+//! The proxy's own corpus of ways around it, from inside a real cell: the same lines, the same
+//! expectations, and between them a guest's sockets, the listener made in its network, and the
+//! engine.
 //!
-//! What needs no proxy to be refused (packet and raw sockets, other families, other cells' ports) is the escape suite's; here
-//! are those shapes that a cell with a way out could have and one without cannot.
+//! What needs no proxy to be refused (packet and raw sockets, other families, other cells' ports)
+//! is the escape suite's; here are those shapes that a cell with a way out could have and one
+//! without cannot.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
@@ -58,7 +60,8 @@ def attack(opening, http, message):
     emit_result([granted.hex(), seen.hex()])
 ";
 
-/// Where a case that is about an address has its name: on docker names are known beforehand, and this is one below a suffix.
+/// Where a case that is about an address has its name: on docker names are known beforehand, and
+/// this is one below a suffix.
 fn leading(case: &Case) -> String {
     match engine() {
         "docker" => format!("{}.wild.test", case.id),

@@ -1,5 +1,5 @@
-//! A credential goes where its config says and no further: by TLS where that is demanded, to its own ports, and never beside
-//! one of the guest's making.
+//! A credential goes where its config says and no further: by TLS where that is demanded, to its
+//! own ports, and never beside one of the guest's making.
 
 use belljar_core::config::Injection;
 use belljar_runtime::{NetworkVerdict, SandboxConfig};
@@ -11,7 +11,8 @@ use crate::world::{HOME, SECRET, World};
 async fn a_credential_that_demands_tls_never_leaves_in_clear() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox_opening_tls("api.test").await;
-    // Every plain way to ask: both ports, both versions, other spellings, other methods, and as the second on a connection.
+    // Every plain way to ask: both ports, both versions, other spellings, other methods, and as the
+    // second on a connection.
     let script = "out = []\n\
                   for port in (HTTP, HTTPS):\n    for name in ('api.test', 'API.test.'):\n        for line in ('GET', 'POST', 'OPTIONS', 'HEAD'):\n            at = f'{name}:{port}'\n            out.append(ask(f'{line} http://{at}/ HTTP/1.1\\r\\nHost: {at}\\r\\nX-Key: mine\\r\\n\\r\\n'.encode()))\n\
                   out.append(ask(f'GET http://api.test:{HTTP}/ HTTP/1.0\\r\\n\\r\\n'.encode()))\n\

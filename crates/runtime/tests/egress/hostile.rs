@@ -44,7 +44,8 @@ async fn what_is_not_an_answer_is_a_failure_and_never_passed_on() {
 async fn answers_without_end_end_with_the_runs_bytes_or_its_client() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox("api.test").await;
-    // A flood of interim answers is not an answer; a client that does not want to wait for one leaves, and is not waited for.
+    // A flood of interim answers is not an answer; a client that does not want to wait for one
+    // leaves, and is not waited for.
     let script = "for path in ('/continue-flood', '/endless'):\n    s = proxy(); s.sendall(request(path)); s.settimeout(0.5)\n    try:\n        while s.recv(65536): pass\n        \n    except OSError: pass\n    s.close()\n\
                   emit_result(get('/hello').decode())"
         .replace("while s.recv(65536): pass", "for _ in range(5): s.recv(65536)");
@@ -58,7 +59,8 @@ async fn answers_without_end_end_with_the_runs_bytes_or_its_client() {
 async fn an_answer_that_nobody_asked_for_answers_nothing() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox("api.test").await;
-    // On one connection of the guest's and on several: what came uninvited must not be the answer to what is asked next.
+    // On one connection of the guest's and on several: what came uninvited must not be the answer
+    // to what is asked next.
     let script = "out = []\ns = proxy()\nfor path in ('/extra', '/hello', '/extra', '/hello'):\n    s.sendall(request(path, more='')); seen = b''\n    while not seen.endswith((b'hello', b'forged')): seen += s.recv(4096)\n    out.append(seen.decode())\n\
                   out += [get(path).decode() for path in ('/extra', '/hello', '/unframed', '/hello', '/silently-close', '/hello', '/close', '/hello')]\n\
                   emit_result([answer for answer in out if not answer.startswith('HTTP/1.1 200') or 'hello' not in answer or 'forged' in answer])";

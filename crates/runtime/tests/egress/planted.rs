@@ -1,12 +1,13 @@
-//! What a run leaves in the proxy's hands ends with the run: nothing of it is sent later, seen by the next run, or waited for.
+//! What a run leaves in the proxy's hands ends with the run: nothing of it is sent later, seen by
+//! the next run, or waited for.
 
 use belljar_runtime::{EventKind, SandboxConfig};
 use belljar_testing::{HANG, data, engine};
 
 use crate::world::World;
 
-/// Takes every place with requests that are never answered, then asks on far more connections than the listener's queue holds,
-/// and ends with all of them open.
+/// Takes every place with requests that are never answered, then asks on far more connections than
+/// the listener's queue holds, and ends with all of them open.
 const PLANT: &str = "kept = []\n\
     def plant(message):\n    s = socket.socket(); s.setblocking(False); s.connect_ex(('127.0.0.1', 3128)); kept.append((s, message))\n\
     for _ in range(64): plant(request('/never', more=''))\n\

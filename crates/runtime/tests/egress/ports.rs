@@ -4,7 +4,8 @@ use belljar_testing::{data, eventually};
 
 use crate::world::{HOME, World};
 
-/// Sockets of this machine that wait for stray packets after a connection to a port of this world was closed from here.
+/// Sockets of this machine that wait for stray packets after a connection to a port of this world
+/// was closed from here.
 fn lingering(port: u16) -> usize {
     const TIME_WAIT: &str = "06";
     let std::net::IpAddr::V4(home) = HOME else { panic!("{HOME}") };
@@ -66,7 +67,8 @@ async fn a_run_that_ends_with_open_tunnels_leaves_no_port_behind() {
 async fn new_connections_come_at_a_bounded_pace() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox("api.test").await;
-    // Each a connection of its own, as fast as a guest can: more than a second's worth is not made at once.
+    // Each a connection of its own, as fast as a guest can: more than a second's worth is not made
+    // at once.
     let script = "import time\nbegan, made = time.monotonic(), 0\n\
                   while time.monotonic() - began < 4:\n    tunnel().close(); made += 1\n\
                   emit_result(made)";

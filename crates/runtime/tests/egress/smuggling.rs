@@ -30,7 +30,8 @@ async fn a_request_inside_a_body_stays_a_body() {
                   bodies = [plain, f'{head}Content-Length: 0\\r\\nContent_Length: {len(inner)}\\r\\n\\r\\n'.encode(), f'{head}Transfer_Encoding: chunked\\r\\nContent-Length: 5\\r\\n\\r\\n0\\r\\n\\r\\n'.encode()]\n\
                   emit_result([ask(body + request('/after')).decode().count('HTTP/1.1 200') for body in bodies])";
     let result = world.run(&sandbox, script).await;
-    // The second and third are written for servers that take `_` for `-`: to them it would be another body.
+    // The second and third are written for servers that take `_` for `-`: to them it would be
+    // another body.
     assert_eq!(data(&result), "[2,0,0]", "{result:#?}");
     let heard = world.odd.heard();
     assert!(!heard.iter().any(|line| line.contains("/inner")), "{heard:?}");
@@ -57,7 +58,8 @@ async fn a_greeting_in_any_number_of_pieces_is_read_before_anything_is_sent() {
                   emit_result([[greet(b'api.test', *p) for p in pieces], [greet(b'evil.test', *p) for p in pieces]])";
     let result = world.run(&sandbox, script).await;
     let (good, bad): (Vec<String>, Vec<String>) = serde_json::from_str(data(&result)).unwrap();
-    // The host's own word, whatever it makes of such a greeting: a handshake or an alert. Else the proxy's alert.
+    // The host's own word, whatever it makes of such a greeting: a handshake or an alert. Else the
+    // proxy's alert.
     assert!(good.iter().all(|first| first == "16" || first == "15"), "{good:?}");
     assert_eq!(bad, ["15"; 5]);
     let (sent, denied): (Vec<_>, Vec<_>) =

@@ -46,7 +46,8 @@ async fn a_flood_of_handshakes_costs_the_host_no_more_than_the_cell_may_use_itse
         return;
     }
     let sandbox = world.sandbox_opening_tls("api.test").await;
-    // One greeting is made once and sent again and again: cheap for the guest, and each is answered with a signature.
+    // One greeting is made once and sent again and again: cheap for the guest, and each is answered
+    // with a signature.
     let script = "import ssl, time\ncontext, into, out = ssl.create_default_context(), ssl.MemoryBIO(), ssl.MemoryBIO()\n\
                   try: context.wrap_bio(into, out, server_hostname='api.test').do_handshake()\nexcept ssl.SSLWantReadError: pass\n\
                   greeting, count, ended = out.read(), 0, time.monotonic() + 6\n\
@@ -58,7 +59,8 @@ async fn a_flood_of_handshakes_costs_the_host_no_more_than_the_cell_may_use_itse
     let result = world.run(&sandbox, script).await;
     let used = processor_time() - before;
     assert!(data(&result).parse::<u32>().unwrap() > 10, "{result:#?}");
-    // Half a processor is the default quota; a second may be saved up, and the test itself needs some.
+    // Half a processor is the default quota; a second may be saved up, and the test itself needs
+    // some.
     assert!(used < Duration::from_secs_f64(0.5 * 6.0 + 1.0 + 2.0), "{used:?} of processor time");
 }
 

@@ -1,5 +1,5 @@
-//! HTTPS that the proxy opens to set a credential: ordinary clients believe it there, the host gets what the guest never has,
-//! and nobody else believes it.
+//! HTTPS that the proxy opens to set a credential: ordinary clients believe it there, the host gets
+//! what the guest never has, and nobody else believes it.
 
 use belljar_runtime::NetworkVerdict;
 use belljar_testing::data;
@@ -11,8 +11,8 @@ fn set() -> String {
     format!("Token {SECRET}")
 }
 
-/// Looks for the secret in everything a guest can read: `found` is where it is. The script spells it backwards, so that
-/// it is not itself what is found.
+/// Looks for the secret in everything a guest can read: `found` is where it is. The script spells
+/// it backwards, so that it is not itself what is found.
 fn search() -> String {
     let backwards: String = SECRET.chars().rev().collect();
     format!(
@@ -82,7 +82,8 @@ async fn a_sandbox_that_did_not_ask_believes_nobody_new() {
     assert_eq!((new(0).len(), new(1).len()), (1, 1), "one authority more than where nothing is opened");
     assert_ne!(new(0), new(1), "each template has an authority of its own");
 
-    // Where nothing is opened the guest speaks to the host itself, whom only its own certificate vouches for.
+    // Where nothing is opened the guest speaks to the host itself, whom only its own certificate
+    // vouches for.
     let script = "import ssl, urllib.error, urllib.request\nurl = f'https://api.test:{HTTPS}/'\n\
                   try: urllib.request.urlopen(url); answer = 'believed'\nexcept urllib.error.URLError as e: answer = type(e.reason).__name__\n\
                   r = urllib.request.Request(url, headers={'X-Key': 'mine'})\n\

@@ -20,7 +20,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy here lists it.
+/// Where all hosts of this world live. Loopback is refused unless it is listed, so every policy
+/// here lists it.
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
 
 /// Names that tests use here.
@@ -65,7 +66,8 @@ impl World {
         Self::believing(certificate().cert.pem(), certificate()).await
     }
 
-    /// The same where a sandbox has as many cells as its stock: a container is then used again and again.
+    /// The same where a sandbox has as many cells as its stock: a container is then used again and
+    /// again.
     pub(crate) async fn without_overflow() -> Option<Self> {
         let made = certificate();
         let roots = made.cert.pem();
@@ -79,7 +81,8 @@ impl World {
     async fn build(builder: RuntimeBuilder, roots: String, made: CertifiedKey<KeyPair>) -> Option<Self> {
         let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(SECRET))]);
         let native = Native::new().resolver(Everywhere).roots(Roots::from_pem(&roots).unwrap());
-        // A proxy in a container is told in other words: it has no resolver of ours, and reaches this world on the host's network.
+        // A proxy in a container is told in other words: it has no resolver of ours, and reaches
+        // this world on the host's network.
         let docker = Docker::new()
             .egress_network("host")
             .known_hosts(KNOWN.map(|name| (name.to_owned(), HOME)))
@@ -132,7 +135,8 @@ impl World {
         self.sandbox_injecting(host, credential(host, true)).await
     }
 
-    /// What stood in `X-Key` in the requests that reached a host, in order; nothing where there was no such header.
+    /// What stood in `X-Key` in the requests that reached a host, in order; nothing where there was
+    /// no such header.
     pub(crate) fn take_keys(&self) -> Vec<String> {
         std::mem::take(&mut self.keys.lock().unwrap())
     }
@@ -198,8 +202,9 @@ impl World {
     }
 }
 
-/// What scripts here begin with: `proxy()` is a connection to it, `ask()` sends bytes on one and reads to the end, `get()` asks
-/// for a path of an odd host, `tunnel()` is one that was granted, `hello()` is a ClientHello that names a server.
+/// What scripts here begin with: `proxy()` is a connection to it, `ask()` sends bytes on one and
+/// reads to the end, `get()` asks for a path of an odd host, `tunnel()` is one that was granted,
+/// `hello()` is a ClientHello that names a server.
 const DRIVER: &str = r"
 import socket, struct
 def proxy(): return socket.create_connection(('127.0.0.1', 3128))
@@ -254,7 +259,8 @@ async fn listener() -> TcpListener {
 /// A wheel of one empty module, as small as they come: a zip archive with nothing compressed.
 pub(crate) const WHEEL: &[u8] = include_bytes!("tiny-1.0-py3-none-any.whl");
 
-/// Answers requests: an index with one package, an echo of one header, a greeting for everything else.
+/// Answers requests: an index with one package, an echo of one header, a greeting for everything
+/// else.
 async fn greet(mut stream: impl AsyncRead + AsyncWrite + Unpin, keys: Keys) {
     let mut request = Vec::new();
     while let Ok(1..) = stream.read_buf(&mut request).await {

@@ -1,8 +1,8 @@
 //! The blocks of `attacks/`, and what becomes of one. `belljar_testing::attacks` has their form.
 //!
-//! Here a block says why it matters, and what it expects is JSON: the answers that a wall which held
-//! gives. Several are alternatives, for where kernels, architectures or the kind of host user make
-//! an honest difference.
+//! Here a block says why it matters, and what it expects is JSON: the answers that a wall which
+//! held gives. Several are alternatives, for where kernels, architectures or the kind of host user
+//! make an honest difference.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,8 @@ fn complete(block: attacks::Block<'_>) -> Attack<'_> {
     Attack { name, script, expected_on_native, expected_on_docker }
 }
 
-/// Runs one attack in a cell of its own; anything but the expected answer is a hole, or an attack that is not one.
+/// Runs one attack in a cell of its own; anything but the expected answer is a hole, or an attack
+/// that is not one.
 pub(crate) async fn must_fail(source: &str, name: &str) {
     let attacks = blocks(source);
     let attack = attacks.iter().find(|attack| attack.name == name).expect("the file has that block");

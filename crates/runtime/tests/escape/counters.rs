@@ -1,8 +1,8 @@
 //! Numbers that the whole machine has only so many of, while a guest takes all it can get.
 //!
-//! Each is read on the host before, during and after. What a guest may take is bounded by limits of its own, so the machine's
-//! number moves by no more than those allow, and comes back. The machine is not ours alone: what others do in the meantime is
-//! allowed for.
+//! Each is read on the host before, during and after. What a guest may take is bounded by limits of
+//! its own, so the machine's number moves by no more than those allow, and comes back. The machine
+//! is not ours alone: what others do in the meantime is allowed for.
 
 use belljar_runtime::SandboxConfig;
 use belljar_testing::{config, eventually, runtime, session};
@@ -128,7 +128,8 @@ async fn what_the_machine_has_only_so_much_of() {
     assert_eq!(answer(&sandbox, "emit_result(1)").await, json!(1));
 }
 
-/// Quotas that the kernel keeps by user: a guest that uses up its own takes nobody else's, where it has an id of its own.
+/// Quotas that the kernel keeps by user: a guest that uses up its own takes nobody else's, where it
+/// has an id of its own.
 #[tokio::test]
 async fn quotas_of_a_user() {
     let Some(runtime) = runtime() else { return };

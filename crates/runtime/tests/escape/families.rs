@@ -1,4 +1,5 @@
-//! The attacks that a single script can mount, by family: each name is a block in the family's file, and a test.
+//! The attacks that a single script can mount, by family: each name is a block in the family's
+//! file, and a test.
 
 macro_rules! families {
     ($($family:ident: [$($name:ident)*])*) => {$(

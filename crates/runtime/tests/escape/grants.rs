@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use crate::support::{answer, step};
 
-/// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret` beside them.
+/// A directory of the host's with `read/` granted for reading, `write/` for writing, and `secret`
+/// beside them.
 struct Granted {
     host: TempDir,
     runtime: Runtime,
@@ -123,7 +124,8 @@ async fn files_left_in_a_granted_directory_belong_to_nobody_of_note() {
     assert!(own.is_root() || owner == own.as_raw(), "a guest of user {own:?} left a file of user {owner}");
 }
 
-/// A pipe has no contents to protect, so a read-only mount lets it be written to; Landlock does not.
+/// A pipe has no contents to protect, so a read-only mount lets it be written to; Landlock does
+/// not.
 #[tokio::test]
 async fn a_pipe_in_a_directory_granted_for_reading_is_not_written_to() {
     let Some(granted) = granted().await else { return };
@@ -138,8 +140,9 @@ async fn a_pipe_in_a_directory_granted_for_reading_is_not_written_to() {
     assert_eq!(answer(&granted.sandbox, tries).await, json!(["done", "EACCES", "EACCES"]));
 }
 
-/// Accepted: whoever grants a directory grants the sockets in it, for reading or not. The kernel asks for permission to write to
-/// a socket's file but not whether its mount is read-only, and Landlock has no rule for it.
+/// Accepted: whoever grants a directory grants the sockets in it, for reading or not. The kernel
+/// asks for permission to write to a socket's file but not whether its mount is read-only, and
+/// Landlock has no rule for it.
 #[tokio::test]
 async fn accepted_sockets_in_a_granted_directory() {
     let Some(granted) = granted().await else { return };
@@ -150,7 +153,8 @@ async fn accepted_sockets_in_a_granted_directory() {
     assert_eq!(answer(&granted.sandbox, connect).await, json!("done"));
 }
 
-/// Accepted: the list of mounts tells where on its disk a granted directory lies. No mount can be made to forget its source.
+/// Accepted: the list of mounts tells where on its disk a granted directory lies. No mount can be
+/// made to forget its source.
 #[tokio::test]
 async fn accepted_host_path_of_a_granted_directory() {
     let Some(granted) = granted().await else { return };
@@ -160,7 +164,8 @@ async fn accepted_host_path_of_a_granted_directory() {
     assert!(seen[0].as_str().unwrap().ends_with(&format!("{name}/read")), "{seen}");
 }
 
-/// On the host the file is its owner's, and its mount lets such programs be: whoever runs it there becomes that owner.
+/// On the host the file is its owner's, and its mount lets such programs be: whoever runs it there
+/// becomes that owner.
 #[tokio::test]
 async fn programs_that_change_ids_cannot_be_left_in_a_granted_directory() {
     let Some(granted) = granted().await else { return };
@@ -197,7 +202,8 @@ async fn refusal(granted: &Granted, paths: &[(&str, bool)]) -> Result<Sandbox, S
     granted.runtime.sandbox(config).await.map_err(|error| error.to_string())
 }
 
-/// A script puts a link where somebody will grant something: the next config must not end up where it points.
+/// A script puts a link where somebody will grant something: the next config must not end up where
+/// it points.
 #[tokio::test]
 async fn links_that_a_script_planted_are_not_granted() {
     let Some(granted) = granted().await else { return };
@@ -215,7 +221,8 @@ async fn links_that_a_script_planted_are_not_granted() {
     }
 }
 
-/// The same with something that was granted before: the script moves it away and plants a link of its name.
+/// The same with something that was granted before: the script moves it away and plants a link of
+/// its name.
 #[tokio::test]
 async fn a_granted_directory_that_a_script_replaced_is_not_granted_again() {
     let Some(granted) = granted().await else { return };

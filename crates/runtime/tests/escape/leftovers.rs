@@ -1,4 +1,5 @@
-//! What a run leaves in things that later runs use too: network namespaces, device files, scratch places, the zygote.
+//! What a run leaves in things that later runs use too: network namespaces, device files, scratch
+//! places, the zygote.
 
 use belljar_runtime::{Blueprint, SandboxConfig, ToolSource};
 use belljar_testing::{HANG, config, engine, eventually, only_on, processes_called, runtime, session};
@@ -22,7 +23,8 @@ const USES: [&str; 12] = [
     "import threading; t = threading.Thread(target=socket.socket); t.start(); t.join()",
 ];
 
-/// Everything that a network namespace tells, but for what is about the whole machine or about the sockets of whoever looks.
+/// Everything that a network namespace tells, but for what is about the whole machine or about the
+/// sockets of whoever looks.
 const LOOK: &str = "\
 machine = {'softnet_stat', 'stat', 'protocols', 'sockstat', 'unix', 'netlink'}
 seen = {}
@@ -53,8 +55,9 @@ async fn which_networks_are_used_again() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
     let uses = ["pass", "pass", "socket.socket()", "pass", "pass", USES[10], "pass", USES[11], "pass"];
     let expected = [true, true, false, true, true, false, true, false];
-    // A namespace is free again a moment after its cell is gone, so one that could have been used is sometimes not yet:
-    // each pair of neighbours has until the end of all rounds to share one, and no round in which to share one wrongly.
+    // A namespace is free again a moment after its cell is gone, so one that could have been used
+    // is sometimes not yet: each pair of neighbours has until the end of all rounds to share one,
+    // and no round in which to share one wrongly.
     let mut shared = [false; 8];
     let rounds = async {
         while shared != expected {
@@ -93,7 +96,8 @@ emit_result([attempt(socket.socket), attempt(socket.socket, socket.AF_INET6)])";
     assert_eq!(answer(&sandbox, script).await, json!(["done", "done"]));
 }
 
-/// Devices are files of the host's. Whoever may write to one may set its times, and every later cell could read them.
+/// Devices are files of the host's. Whoever may write to one may set its times, and every later
+/// cell could read them.
 #[tokio::test]
 async fn times_of_devices() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
@@ -144,7 +148,8 @@ async fn times_of_scratch_places() {
     }
 }
 
-/// Random generators that a tool makes while it is loaded are every cell's, unless they are made anew.
+/// Random generators that a tool makes while it is loaded are every cell's, unless they are made
+/// anew.
 #[tokio::test]
 async fn generators_of_a_tool() {
     let Some(runtime) = runtime() else { return };
@@ -209,13 +214,15 @@ for receiver in receivers:
         pass
 emit_result([streams >> 20, datagrams >> 20])";
     let held = answer(&sandbox, script).await;
-    // Where nothing counts what a user's processes hold together, each socket holds little and that is all.
+    // Where nothing counts what a user's processes hold together, each socket holds little and that
+    // is all.
     let counted = runtime.capabilities().has("cgroup_memory");
     let most = if counted { 64 } else { 128 };
     assert!(held[0].as_u64().unwrap() <= most && held[1].as_u64().unwrap() <= most, "{held} MiB are held");
 }
 
-/// Sockets that are on their way in one another's queues outlive their processes until the kernel has found them.
+/// Sockets that are on their way in one another's queues outlive their processes until the kernel
+/// has found them.
 #[tokio::test]
 async fn sockets_on_their_way() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };

@@ -1,7 +1,7 @@
 //! The escape suite: each test is an attack on a cell, and passes when the attack fails.
 //!
 //! ```text
-//!  attacks/<family>.py   what a script tries, one block an attack, each with the exact answer it must get
+//!  attacks/<family>.py   what a script tries: one block an attack, and the answer it must get
 //!  families.rs           the names of these blocks; every one becomes a test
 //!  attack.rs             reads the blocks, runs one, compares
 //!  counters.rs           numbers that the whole machine has only so many of
@@ -13,9 +13,10 @@
 //!  support.rs            which engine is attacked, and on what terms
 //! ```
 //!
-//! Answers are compared exactly, so that a slip in an attack does not pass for a wall that held; wherever it can, an attack
-//! shows first that its tool works on what the guest owns. Where this machine cannot make cells every test says so and passes, unless
-//! `BELLJAR_TEST_REQUIRE` lists the engine.
+//! Answers are compared exactly, so that a slip in an attack does not pass for a wall that held;
+//! wherever it can, an attack shows first that its tool works on what the guest owns. Where this
+//! machine cannot make cells every test says so and passes, unless `BELLJAR_TEST_REQUIRE` lists the
+//! engine.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

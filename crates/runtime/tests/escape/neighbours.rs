@@ -1,6 +1,7 @@
 //! Two live cells of one template: what one has, the other neither sees nor touches.
 //!
-//! Each look is made twice, with the same words: in the cell that has something, where it must be found, and in the other.
+//! Each look is made twice, with the same words: in the cell that has something, where it must be
+//! found, and in the other.
 
 use belljar_runtime::{Runtime, Sandbox, Session};
 use belljar_testing::{engine, runtime, session};
@@ -184,7 +185,8 @@ async fn handles_by_number() {
     apart(WITH_A_CHILD, &look, json!(true), json!(false)).await;
 }
 
-/// Locks of the host's own programs would be told here as well, so that nobody gets to read the table: not even of one's own.
+/// Locks of the host's own programs would be told here as well, so that nobody gets to read the
+/// table: not even of one's own.
 #[tokio::test]
 async fn locks_in_proc() {
     apart(
@@ -196,8 +198,9 @@ async fn locks_in_proc() {
     .await;
 }
 
-/// Accepted: a lock on a file that both can read is seen by both, and so they can signal to each other. Locks are how programs agree
-/// on files, and the files of the system are the same files for all. Containers have each a view of their own on the image's files.
+/// Accepted: a lock on a file that both can read is seen by both, and so they can signal to each
+/// other. Locks are how programs agree on files, and the files of the system are the same files for
+/// all. Containers have each a view of their own on the image's files.
 #[tokio::test]
 async fn accepted_locks_on_shared_files() {
     let others = if engine() == "docker" { "done" } else { "EAGAIN" };
@@ -217,7 +220,8 @@ async fn namespaces() {
         "emit_result({name: os.readlink('/proc/self/ns/' + name) for name in os.listdir('/proc/self/ns')})";
     let (one, other) = (step(&mut cells.one, names).await, step(&mut cells.other, names).await);
     let mut apart = vec!["cgroup", "ipc", "mnt", "net", "pid", "uts"];
-    // Containers have the daemon's: they are kept apart by all the others, and without a right in this one.
+    // Containers have the daemon's: they are kept apart by all the others, and without a right in
+    // this one.
     if engine() != "docker" {
         apart.push("user");
     }
@@ -238,7 +242,8 @@ async fn inodes_of_scratch_places() {
     }
 }
 
-/// What is left of the first cell, and whether there can be new ones, after the second has done its worst.
+/// What is left of the first cell, and whether there can be new ones, after the second has done its
+/// worst.
 async fn unharmed(worst: &str) {
     let Some(mut cells) = neighbours().await else { return };
     step(&mut cells.one, &format!("{WITH_A_CHILD}\nemit_result(True)")).await;

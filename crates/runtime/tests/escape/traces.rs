@@ -117,16 +117,18 @@ async fn hashes_and_layout_of_two_templates() {
     assert_ne!(one[0], other[0], "two templates hash alike");
 }
 
-/// Accepted: cells of one template are copies of one zygote, so they share its hash seed and its memory layout. A guest learns
-/// where things are in its neighbours of the same template, whose memory it cannot reach; that is the price of a cell in a millisecond.
+/// Accepted: cells of one template are copies of one zygote, so they share its hash seed and its
+/// memory layout. A guest learns where things are in its neighbours of the same template, whose
+/// memory it cannot reach; that is the price of a cell in a millisecond.
 #[tokio::test]
 async fn accepted_hashes_and_layout_of_two_cells() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };
     assert_eq!(answer(&sandbox, BORN_WITH).await, answer(&sandbox, BORN_WITH).await);
 }
 
-/// Accepted: where cells are used again, the kernel goes on counting. A guest learns how many processes and files earlier uses of its own
-/// sandbox made, and nothing of what they were. A native cell is never used again and counts from the start.
+/// Accepted: where cells are used again, the kernel goes on counting. A guest learns how many
+/// processes and files earlier uses of its own sandbox made, and nothing of what they were. A
+/// native cell is never used again and counts from the start.
 #[tokio::test]
 async fn accepted_counts_of_earlier_uses() {
     let Some((_runtime, sandbox)) = default_sandbox().await else { return };

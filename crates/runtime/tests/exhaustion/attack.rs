@@ -42,7 +42,8 @@ impl Attack {
         self
     }
 
-    /// Runs the script beside a neighbour who does honest work all the while. `None` where what it needs cannot be had.
+    /// Runs the script beside a neighbour who does honest work all the while. `None` where what it
+    /// needs cannot be had.
     pub(crate) async fn run(self, script: &str) -> Option<ExecutionResult> {
         let runtime = runtime()?;
         if !self.needs.iter().all(|name| has(&runtime, name)) {
@@ -71,7 +72,8 @@ impl Attack {
     }
 }
 
-/// Waits for an attack while somebody else's scripts run, all of which must succeed; how long the slowest took.
+/// Waits for an attack while somebody else's scripts run, all of which must succeed; how long the
+/// slowest took.
 async fn beside_a_neighbour(
     neighbour: &Sandbox,
     attack: impl Future<Output = ExecutionResult>,

@@ -40,7 +40,8 @@ async fn all_inodes_by_directories() {
     fills(|place| format!("n = 0\nwhile True:\n    n += 1\n    os.mkdir(f'{place}/{{n}}')")).await;
 }
 
-// The next two ask for more than there is room for, and for less than a file may be long: where no control group counts memory, that is the memory limit.
+// The next two ask for more than there is room for, and for less than a file may be long: where no
+// control group counts memory, that is the memory limit.
 
 #[tokio::test]
 async fn a_file_that_is_long_and_empty_takes_nothing() {

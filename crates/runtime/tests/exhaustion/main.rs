@@ -1,4 +1,5 @@
-//! Attacks on the machine's resources. Each must end with the verdict of the limit it ran into, and be felt by nobody else.
+//! Attacks on the machine's resources. Each must end with the verdict of the limit it ran into, and
+//! be felt by nobody else.
 //!
 //! ```text
 //!  attack.rs      runs one attack beside a neighbour, and looks at what is left
@@ -10,7 +11,8 @@
 //!  usage.rs       what is reported about an honest run
 //! ```
 //!
-//! Where limits on whole process trees cannot be had (an ordinary user without delegated control groups) the tests that need them say so and pass.
+//! Where limits on whole process trees cannot be had (an ordinary user without delegated control
+//! groups) the tests that need them say so and pass.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why, and a neighbour's latency is told")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]

@@ -80,7 +80,8 @@ async fn nesting_without_end() {
 
 #[tokio::test]
 async fn numbers_without_end() {
-    // Python itself refuses to write out integers this long, which keeps a run from being spent on it.
+    // Python itself refuses to write out integers this long, which keeps a run from being spent on
+    // it.
     Attack::new().ends_as(Verdict::Exception, "emit_result(1 << (1 << 24))").await;
 }
 

@@ -87,7 +87,8 @@ async fn half_a_core_is_half_a_core_for_all_its_processes() {
                   if os.getpid() != 2: os._exit(0)\nemit_result('done')";
     let Some(result) = attack.run(script).await else { return };
     let share = result.usage.cpu_ms.unwrap() / result.usage.wall_ms;
-    // Never more, whatever else runs; how much less depends on that. A tenth for the slice in which it began.
+    // Never more, whatever else runs; how much less depends on that. A tenth for the slice in which
+    // it began.
     assert!(share < 0.6, "{:?}", result.usage);
 }
 

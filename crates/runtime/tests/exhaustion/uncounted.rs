@@ -13,7 +13,8 @@ fn kernel_counts(path: &str, line: &str) -> u64 {
 
 #[tokio::test]
 async fn locks_on_parts_of_files() {
-    // Every second byte of many files, by many processes. A lock takes 192 bytes and belongs to no account.
+    // Every second byte of many files, by many processes. A lock takes 192 bytes and belongs to no
+    // account.
     let script = r"
 import fcntl, errno
 reading, writing = os.pipe()
@@ -80,7 +81,8 @@ emit_result([sent >> 20, sorted(refused, key=str)])";
 
 #[tokio::test]
 async fn connections_that_nobody_accepts_from_one_socket() {
-    // A client that disconnects may connect again, and its last connection stays in the queue with its bytes.
+    // A client that disconnects may connect again, and its last connection stays in the queue with
+    // its bytes.
     let script = r"
 libc = ctypes.CDLL(None)
 servers = [socket.create_server(('127.0.0.1', 0), backlog=4096) for _ in range(20)]
@@ -103,8 +105,8 @@ emit_result(made)";
     assert!(made <= 256, "{made} connections were made");
 }
 
-/// Files that are on their way in queues which are on their way themselves outlive every process by seconds. One after
-/// another, cells must not hold more so than the few that may linger.
+/// Files that are on their way in queues which are on their way themselves outlive every process by
+/// seconds. One after another, cells must not hold more so than the few that may linger.
 const CIRCLE: &str = concat!(
     include_str!("../common/circle.py"),
     "file = os.open('/tmp/file', os.O_RDWR | os.O_CREAT)\nos.write(file, bytes(8 << 20))\n\

@@ -11,16 +11,18 @@ use belljar_testing::{config, data, engine, eventually, processes_below, run, ru
 /// What every attack can use.
 pub(crate) const PRELUDE: &str = include_str!("attacks/prelude.py");
 
-/// Far more than any attack takes on a loaded machine; a run that is still there then will never end.
+/// Far more than any attack takes on a loaded machine; a run that is still there then will never
+/// end.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// What an untouched cell says of itself: its place among its processes, what lies about, what it is given of the processor.
+/// What an untouched cell says of itself: its place among its processes, what lies about, what it
+/// is given of the processor.
 const PROBE: &str = "import sys\npids = sorted(int(name) for name in os.listdir('/proc') if name.isdigit())\n\
     emit_result([pids.index(os.getpid()) + 1, len(pids), os.listdir('/workspace'), os.listdir('/tmp'), os.listdir('/dev/shm'),\n\
     'grave' in sys.modules, os.getpriority(os.PRIO_PROCESS, 0), sorted(os.sched_getaffinity(0)), os.sched_getscheduler(0)])";
 
-/// A native cell counts its processes from the start. A container that is used again goes on counting, which tells how much was started
-/// in it before and nothing else.
+/// A native cell counts its processes from the start. A container that is used again goes on
+/// counting, which tells how much was started in it before and nothing else.
 const NUMBER: &str = "emit_result(os.getpid())";
 
 /// An attack as it stands in its file:
@@ -127,7 +129,8 @@ pub(crate) fn check_stream(events: &[Event], result: &ExecutionResult) -> Result
     }
 }
 
-/// Whether a line is JSON to the strictest reader, with a caller's own object around it, and acts on no terminal.
+/// Whether a line is JSON to the strictest reader, with a caller's own object around it, and acts
+/// on no terminal.
 fn readable(line: &str) -> Result<(), String> {
     let shown: String = line.chars().take(200).collect();
     if let Some(bad) = line.chars().find(|c| *c != '\t' && !is_printable(*c)) {

@@ -1,6 +1,7 @@
 //! Attacks on the truth of a result. Each must fail.
 //!
-//! A script shares its interpreter with the harness, so it can say whatever the harness can say. That is no hole, and the line is this:
+//! A script shares its interpreter with the harness, so it can say whatever the harness can say.
+//! That is no hole, and the line is this:
 //!
 //! | a guest may | because |
 //! |---|---|
@@ -21,11 +22,13 @@
 //! | send itself what only the host sends: a request, a tool's result | the other end of a socket |
 //! | keep the host waiting, or leave anything behind | the deadline, the pid namespace |
 //!
-//! A result that was given before a crash or a kill stands: the script had done what it was asked to do.
+//! A result that was given before a crash or a kill stands: the script had done what it was asked
+//! to do.
 //!
-//! The attacks are Python files in `attacks/`, one for each family; each attack says what its verdict must be. After every one
-//! the event stream is checked, the cell's processes must be gone, and a run in the same sandbox must find nothing changed.
-//! Where this machine cannot make cells every test says so and passes, unless `BELLJAR_TEST_REQUIRE` lists `native`.
+//! The attacks are Python files in `attacks/`, one for each family; each attack says what its
+//! verdict must be. After every one the event stream is checked, the cell's processes must be gone,
+//! and a run in the same sandbox must find nothing changed. Where this machine cannot make cells
+//! every test says so and passes, unless `BELLJAR_TEST_REQUIRE` lists `native`.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]

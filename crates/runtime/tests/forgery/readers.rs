@@ -11,7 +11,8 @@ use proptest::test_runner::TestRunner;
 
 use crate::attack::PRELUDE;
 
-/// Each reads lines from its input and fails on the first that it cannot read, or could not write again.
+/// Each reads lines from its input and fails on the first that it cannot read, or could not write
+/// again.
 const READERS: [(&str, &[&str]); 3] = [
     (
         "python3",

@@ -139,7 +139,8 @@ async fn words_of_a_step_that_ended_early_do_not_reach_the_next_ones_result() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
     let mut session = sandbox.session().await.unwrap();
-    // It tells its end, and then everything that would be a success of the next step, with every seal it has.
+    // It tells its end, and then everything that would be a success of the next step, with every
+    // seal it has.
     let early = format!(
         "{PRELUDE}\nold = sealed('final_result', data='stale') + sealed('log', message='stale') + sealed('script_done')\n\
          emit_result(1)\ntime.sleep(600)\nraw(old)"

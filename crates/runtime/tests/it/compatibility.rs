@@ -1,7 +1,9 @@
-//! Honest code is not in the way of hardening: what ordinary programs do works in a cell as it does outside.
+//! Honest code is not in the way of hardening: what ordinary programs do works in a cell as it does
+//! outside.
 //!
-//! `scripts/compatibility` runs CPython's own tests in cells and takes its time; these are the parts that must never break,
-//! and one test for each thing that it found broken. What stays different is in `docs/compatibility.md`.
+//! `scripts/compatibility` runs CPython's own tests in cells and takes its time; these are the
+//! parts that must never break, and one test for each thing that it found broken. What stays
+//! different is in `docs/compatibility.md`.
 
 mod files;
 mod found;

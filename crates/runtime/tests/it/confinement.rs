@@ -1,4 +1,5 @@
-//! What a guest finds around it. The attack suite proper has a room of its own; these are the walls themselves.
+//! What a guest finds around it. The attack suite proper has a room of its own; these are the walls
+//! themselves.
 
 use std::collections::BTreeMap;
 

@@ -63,7 +63,8 @@ async fn two_cells_do_not_draw_the_same_random_numbers() {
     }
 }
 
-/// Ways to leave a trace in a network namespace, which may be used again by a later cell if nobody has.
+/// Ways to leave a trace in a network namespace, which may be used again by a later cell if nobody
+/// has.
 const CONVERSATIONS: [&str; 4] = [
     "pass",
     "s = socket.create_server(('127.0.0.1', 40404)); c = socket.create_connection(s.getsockname()); a, _ = s.accept(); c.close()",

@@ -112,7 +112,8 @@ async fn threads_that_are_no_daemons_may_finish() {
 
 #[tokio::test]
 async fn a_fork_of_the_scripts_own_is_repaired_as_any_other() {
-    // Python's hooks make the copy forget threads that it has not, and release a lock that one of them held.
+    // Python's hooks make the copy forget threads that it has not, and release a lock that one of
+    // them held.
     let result = belljar_testing::run_one!(
         "import threading, logging\nlock, go = logging._lock, threading.Event()\n\
          def hold():\n    with lock: held.set(); go.wait()\nheld = threading.Event()\nt = threading.Thread(target=hold, daemon=True)\nt.start(); held.wait()\n\
@@ -155,8 +156,9 @@ async fn pickle_dataclasses_and_multiprocessing_find_main() {
     assert_eq!(data(&result), "[3,[2,4,6]]");
 }
 
-/// What a hostile script can reach of the harness is what it could reach anyway: the modules that run it. None is on its path,
-/// so none has a plain name, and none stands in the way of a module of the script's own.
+/// What a hostile script can reach of the harness is what it could reach anyway: the modules that
+/// run it. None is on its path, so none has a plain name, and none stands in the way of a module of
+/// the script's own.
 #[tokio::test]
 async fn the_harness_is_not_on_the_path_of_scripts() {
     let result = belljar_testing::run_one!(

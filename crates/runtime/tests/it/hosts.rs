@@ -1,4 +1,5 @@
-//! However a host ends, nothing of it stays: not a process, and after the next start not a control group.
+//! However a host ends, nothing of it stays: not a process, and after the next start not a control
+//! group.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

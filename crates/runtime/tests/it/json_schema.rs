@@ -1,4 +1,5 @@
-//! As much of JSON Schema as our own schemas use. A keyword it does not know is an error, never a pass.
+//! As much of JSON Schema as our own schemas use. A keyword it does not know is an error, never a
+//! pass.
 
 use std::collections::BTreeSet;
 

@@ -96,7 +96,8 @@ async fn callers_in_line_when_a_zygote_dies_are_served_by_its_successor() {
     assert_eq!(sandbox.stats().revived, 1, "{:?}", sandbox.stats());
 }
 
-/// A zygote that does not answer is no better than a dead one. What it made before lives on: those cells need it no more.
+/// A zygote that does not answer is no better than a dead one. What it made before lives on: those
+/// cells need it no more.
 #[tokio::test]
 async fn a_zygote_that_hangs_is_replaced_and_its_cells_live_on() {
     if !belljar_testing::only_on("native", "containers have no zygote; tests/docker kills theirs") {
@@ -158,7 +159,8 @@ async fn a_zygote_that_keeps_dying_is_reported_with_its_last_words_and_does_not_
         let error = sandbox.run("emit_result(ok())").await.unwrap_err().to_string();
         assert!(error.contains("is gone") && error.contains("farewell"), "{error}");
     }
-    // Back-off doubles from 0.2 s: in the time of these two calls a spinning shelf would have tried hundreds of times.
+    // Back-off doubles from 0.2 s: in the time of these two calls a spinning shelf would have tried
+    // hundreds of times.
     let stats = sandbox.stats();
     assert!(stats.failed < 50, "{stats:?}");
 }

@@ -63,7 +63,8 @@ impl Shared {
     }
 }
 
-/// Starts a process that holds the lock as long as it lives, in a session of its own, computing and writing all the while.
+/// Starts a process that holds the lock as long as it lives, in a session of its own, computing and
+/// writing all the while.
 const BUSY_CHILD: &str = "
 import fcntl
 ready, begun = os.pipe()
@@ -118,7 +119,8 @@ async fn nothing_of_a_run_acts_while_the_last_event_is_not_taken() {
     }
 }
 
-/// The queue and the pipes are full when the script ends: the way it was done with `--events` and a reader that sleeps.
+/// The queue and the pipes are full when the script ends: the way it was done with `--events` and a
+/// reader that sleeps.
 #[tokio::test]
 async fn nothing_of_a_run_acts_while_its_stream_is_not_read() {
     let Some(runtime) = runtime() else { return };

@@ -13,7 +13,8 @@ use belljar_testing::{HANG, config, data, has, runtime, sandbox_with};
 async fn events_arrive_while_the_script_runs() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
-    // The script cannot end before it is killed, so an event that arrives has arrived while it runs.
+    // The script cannot end before it is killed, so an event that arrives has arrived while it
+    // runs.
     let mut execution =
         sandbox.stream("print('before')\nemit_intermediate('step', 1)\nwhile True: time.sleep(1)");
     let first = tokio::time::timeout(HANG, execution.next()).await.expect("hangs").unwrap();
@@ -80,7 +81,8 @@ async fn a_reader_that_blocks_for_ever_does_not_stop_the_clock() {
     let request = belljar_runtime::ExecutionRequest::new("while True: emit_intermediate('x', 1)")
         .with_timeout(std::time::Duration::from_millis(500));
     let execution = sandbox.stream(request);
-    // Nothing is read: the queue fills, the run waits, its time passes. Then the reader gives up reading.
+    // Nothing is read: the queue fills, the run waits, its time passes. Then the reader gives up
+    // reading.
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("hangs").unwrap();
     assert!(matches!(result.verdict, Verdict::TimeoutWall | Verdict::Output), "{result:#?}");
 }

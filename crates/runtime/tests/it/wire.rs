@@ -68,7 +68,8 @@ async fn cell() -> Option<(Box<dyn Cell>, (Arc<dyn Template>, Arc<dyn Engine>))>
     Some((template.spawn(Need::Now).await.unwrap(), (template, made)))
 }
 
-/// Sends one request; every line that comes back until the script is over. Empty ones only separate others.
+/// Sends one request; every line that comes back until the script is over. Empty ones only separate
+/// others.
 async fn converse(cell: &mut dyn Cell, request: &[u8]) -> Vec<Vec<u8>> {
     cell.begin().await.unwrap();
     cell.send(request.to_vec().into());

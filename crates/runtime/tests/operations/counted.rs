@@ -64,7 +64,8 @@ async fn a_run_a_failed_run_and_a_checkout_that_timed_out_are_counted() {
         assert!(promised.contains(&name), "{name} is in no manual");
     }
     for name in promised {
-        // Registered by a template that could not be prepared, or by one that could: both are the same metric.
+        // Registered by a template that could not be prepared, or by one that could: both are the
+        // same metric.
         assert!(figures.names().contains(&name), "{name} is promised and never kept");
     }
 }

@@ -19,8 +19,8 @@ impl Figures {
         Self { snapshotter: recorder.snapshotter(), seen: BTreeMap::new() }
     }
 
-    /// A counter's or a gauge's value, or how many values a histogram has seen. Written as exporters
-    /// write it, with the labels in their order: `name{label=value,…}`.
+    /// A counter's or a gauge's value, or how many values a histogram has seen. Written as
+    /// exporters write it, with the labels in their order: `name{label=value,…}`.
     pub(crate) fn get(&mut self, metric: &str) -> f64 {
         for (key, _, meaning, value) in self.snapshotter.snapshot().into_vec() {
             let key = key.key();

@@ -9,7 +9,8 @@ use tracing_subscriber::fmt::MakeWriter;
 pub(crate) struct Journal(Arc<Mutex<Vec<u8>>>);
 
 impl Journal {
-    /// The one journal of this process: it hears everything from the first call on, dependencies included.
+    /// The one journal of this process: it hears everything from the first call on, dependencies
+    /// included.
     pub(crate) fn open() -> &'static Self {
         static JOURNAL: OnceLock<Journal> = OnceLock::new();
         JOURNAL.get_or_init(|| {

@@ -1,7 +1,8 @@
-//! A secret's value is in no log, event, result, error, `Debug` output or process argument, and in no process that need not have it.
+//! A secret's value is in no log, event, result, error, `Debug` output or process argument, and in
+//! no process that need not have it.
 //!
-//! The scripts here were granted the value and let it slip in the ways scripts do. One that means to can always encode it first: see
-//! the docs of `runtime::mask` for where that line is.
+//! The scripts here were granted the value and let it slip in the ways scripts do. One that means
+//! to can always encode it first: see the docs of `runtime::mask` for where that line is.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -17,7 +18,8 @@ use belljar_runtime::{Runtime, Sandbox, SandboxConfig, Secret};
 /// The name every test grants its secret under.
 const NAME: &str = "API_KEY";
 
-/// A runtime that knows one secret, and a sandbox that was granted it; `None` where no cell can be made.
+/// A runtime that knows one secret, and a sandbox that was granted it; `None` where no cell can be
+/// made.
 async fn granted(value: &str) -> Option<(Runtime, Sandbox)> {
     belljar_testing::runtime()?;
     let secrets = BTreeMap::from([(NAME.to_owned(), Secret::new(value))]);

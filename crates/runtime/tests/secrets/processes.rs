@@ -48,7 +48,8 @@ fn core_limit(pid: u32) -> String {
     line.split_whitespace().skip(4).take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Processes on this machine that are a container's supervisor, or its fork; none where the daemon is somewhere else.
+/// Processes on this machine that are a container's supervisor, or its fork; none where the daemon
+/// is somewhere else.
 fn in_containers() -> Vec<u32> {
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -125,7 +126,8 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     for (who, pid) in [("the helper", helper), ("the zygote", zygote), ("the cell's init", init)] {
         assert_ne!(remembers(pid, &value), Some(true), "{who} has the secret in its memory");
     }
-    // That looking works: where it must be, it is found. To an ordinary user the guest may be out of reach.
+    // That looking works: where it must be, it is found. To an ordinary user the guest may be out
+    // of reach.
     assert_ne!(remembers(guest, &value), Some(false), "the search does not find what is there");
     assert_eq!(remembers(std::process::id(), &value), Some(true));
     assert_eq!(
@@ -138,10 +140,12 @@ async fn only_the_process_that_runs_the_script_has_the_value() {
     runtime.shutdown().await;
 }
 
-/// One byte: too little for a core file, and the value at which the kernel starts no crash handler either.
+/// One byte: too little for a core file, and the value at which the kernel starts no crash handler
+/// either.
 const NO_CORE_FILES: &str = "1 1";
 
-/// Whether the kernel writes no core file of a process, whatever its limit: the files in its `/proc` directory are then root's and not its own.
+/// Whether the kernel writes no core file of a process, whatever its limit: the files in its
+/// `/proc` directory are then root's and not its own.
 fn is_not_dumpable(pid: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

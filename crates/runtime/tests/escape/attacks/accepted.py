@@ -1,8 +1,9 @@
-# What a guest does learn, because it runs on the host's own kernel and processor. These tests say what is seen, so that a change is
-# noticed either way; SECURITY.md lists them.
+# What a guest does learn, because it runs on the host's own kernel and processor. These tests say
+# what is seen, so that a change is noticed either way; SECURITY.md lists them.
 
 # attack: time_since_boot
-# Accepted: clocks are the machine's, and a time namespace would hide the number but not the ticking.
+# Accepted: clocks are the machine's, and a time namespace would hide the number but not the
+# ticking.
 # expect: true
 emit_result(float(open("/proc/uptime").read().split()[0]) > 0 and time.clock_gettime(time.CLOCK_BOOTTIME) > 0)
 
@@ -17,7 +18,8 @@ emit_result(len(open("/proc/sys/kernel/random/boot_id").read().strip()))
 emit_result(open("/proc/version").read().split()[2] == os.uname().release)
 
 # attack: memory_of_the_machine
-# Accepted for now: /proc/meminfo and sysinfo(2) show the machine's memory, not the cell's share of it.
+# Accepted for now: /proc/meminfo and sysinfo(2) show the machine's memory, not the cell's share of
+# it.
 # expect: true
 emit_result(int(open("/proc/meminfo").readline().split()[1]) * 1024 >= os.sysconf("SC_PHYS_PAGES") * 4096 > 0)
 
@@ -37,12 +39,14 @@ emit_result([len(os.getloadavg()), "cpu " in open("/proc/stat").read()])
 emit_result(os.statvfs("/usr/bin").f_blocks > 0)
 
 # attack: programs_of_the_machine
-# Accepted: what the distribution installed can be read and run, which is how programs are there at all.
+# Accepted: what the distribution installed can be read and run, which is how programs are there at
+# all.
 # expect: true
 emit_result(len(os.listdir("/usr/bin")) > 10)
 
 # attack: own_id_on_the_host
-# Accepted: the map of the user namespace shows which host id the cell has. It owns nothing there, or is the caller's own.
+# Accepted: the map of the user namespace shows which host id the cell has. It owns nothing there,
+# or is the caller's own.
 # expect: ["1000", "1"]
 # A container has the daemon's user namespace; its own id there is 1000 without any right.
 # expect docker: ["0", "4294967295"]

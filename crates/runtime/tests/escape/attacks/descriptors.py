@@ -1,4 +1,5 @@
-# A cell is born with four descriptors: three standard ones and its private channel to the host. What else can be made of them?
+# A cell is born with four descriptors: three standard ones and its private channel to the host.
+# What else can be made of them?
 
 # attack: open_descriptors
 # By asking for every number, not by trusting a listing.
@@ -35,7 +36,8 @@ emit_result(attempt(os.open, "/proc/self/fd/900", os.O_RDWR))
 # attack: who_is_at_the_other_end
 # A Unix socket tells the process id of its maker: here, of no process that the guest could name.
 # expect: 0
-# The other end is the supervisor, which everybody in a container can name and nobody can touch: see the attacks on PID 1.
+# The other end is the supervisor, which everybody in a container can name and nobody can touch: see
+# the attacks on PID 1.
 # expect docker: 1
 channel = socket.socket(fileno=os.dup(900))
 emit_result(struct.unpack("iII", channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
@@ -48,7 +50,8 @@ _, uid, gid = struct.unpack("iII", channel.getsockopt(socket.SOL_SOCKET, socket.
 emit_result({uid, gid} <= {65534, 1000})
 
 # attack: handle_on_the_host
-# Newer kernels hand out a handle on the other end's process. It must open nothing: no signal, descriptor, namespace or fact.
+# Newer kernels hand out a handle on the other end's process. It must open nothing: no signal,
+# descriptor, namespace or fact.
 # expect: ["EINVAL", "EPERM", "EPERM", "Pid:\t0", ["EACCES"]]
 # expect: "absent"
 # expect: ["EINVAL", "EPERM", "EPERM", "Pid:\t0", ["ENOTTY"]]
@@ -97,7 +100,8 @@ channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 emit_result(attempt(channel.recvmsg, 4096, 4096, socket.MSG_DONTWAIT))
 
 # attack: signals_by_descriptor
-# The owner of a descriptor is sent signals about it; it must be somebody the guest could signal anyway.
+# The owner of a descriptor is sent signals about it; it must be somebody the guest could signal
+# anyway.
 # expect: ["ESRCH", "ESRCH", "done"]
 own = lambda who: attempt(fcntl.fcntl, 900, fcntl.F_SETOWN, who)
 emit_result([own(4321), own(-4321), own(os.getpid())])
@@ -141,7 +145,8 @@ fcntl.fcntl(900, fcntl.F_SETFL, flags)
 emit_result("done")
 
 # attack: interfaces_of_the_host_through_the_channel
-# The channel belongs to the network it was made in: asked about interfaces, it must not tell of the host's.
+# The channel belongs to the network it was made in: asked about interfaces, it must not tell of the
+# host's.
 # expect: []
 SIOCGIFNAME = 0x8910
 found = []

@@ -1,4 +1,5 @@
-# The host's files are not hidden from a cell but absent, and the system's own programs are there to be read only.
+# The host's files are not hidden from a cell but absent, and the system's own programs are there to
+# be read only.
 
 # attack: etc_shadow
 # Password hashes of the host's users.
@@ -74,7 +75,8 @@ emit_result({pid: attempt(open, f"/proc/{pid}/environ") for pid in others})
 # attack: sysfs
 # Devices, firmware and kernel settings, many of them writable.
 # expect: ["ENOENT", false, []]
-# Docker mounts it in every container; all of it is covered but for the container's own control groups.
+# Docker mounts it in every container; all of it is covered but for the container's own control
+# groups.
 # expect docker: ["done", true, []]
 def files(top):
     return [path for path, _, names in os.walk(top) if names and not path.startswith("/sys/fs/cgroup")]
@@ -85,7 +87,8 @@ emit_result([attempt(os.listdir, "/sys"), any(" sysfs " in line for line in open
 # attack: cgroup_tree
 # `release_agent` runs a program on the host; limits could be lifted.
 # expect: ["ENOENT", false, []]
-# Only the container's own groups are there, where its supervisor reads what was used; nothing of it can be written to.
+# Only the container's own groups are there, where its supervisor reads what was used; nothing of it
+# can be written to.
 # expect docker: ["done", true, []]
 mounted = any(line.split()[2].startswith("cgroup") for line in open("/proc/self/mounts"))
 paths = [os.path.join(path, name) for path, directories, files in os.walk("/sys/fs/cgroup") for name in directories + files]
@@ -94,7 +97,8 @@ emit_result([attempt(os.listdir, "/sys/fs/cgroup"), mounted, [path for path in p
 # attack: debug_and_trace_file_systems
 # tracefs, debugfs, configfs and bpffs are doors into the kernel.
 # expect: []
-# Docker mounts message queues everywhere; this one is covered, and no queue can be made: see posix_queues.
+# Docker mounts message queues everywhere; this one is covered, and no queue can be made: see
+# posix_queues.
 # expect docker: ["mqueue"]
 kinds = {"tracefs", "debugfs", "configfs", "bpf", "securityfs", "efivarfs", "pstore", "binfmt_misc", "fusectl", "hugetlbfs", "mqueue"}
 emit_result(sorted({line.split()[2] for line in open("/proc/self/mounts")} & kinds))
@@ -154,13 +158,14 @@ emit_result([writes("/proc/sys/kernel/core_pattern", b"|/tmp/x")])
 held = {"EACCES", "EPERM", "EROFS"}
 found = [os.path.join(at, name) for at, _, names in os.walk("/proc/sys") for name in names]
 assert len(found) > 15
-# Some open for everybody and refuse what is written: that which is there already, so that nothing would come of it.
+# Some open for everybody and refuse what is written: that which is there already, so that nothing
+# would come of it.
 opens = [path for path in found if attempt(os.open, path, os.O_WRONLY) not in held]
 emit_result([path for path in opens if writes(path, reads(path).encode()) not in held])
 
 # attack: proc_files_outside_sys
-# Interrupt routing, memory types, disk drivers: files in /proc that root writes to. Only Landlock keeps a guest from asking to be told of
-# the machine's pressure, which it feels anyway.
+# Interrupt routing, memory types, disk drivers: files in /proc that root writes to. Only Landlock
+# keeps a guest from asking to be told of the machine's pressure, which it feels anyway.
 # expect: []
 # expect: ["/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"]
 held = {"EACCES", "EPERM", "EROFS"}
@@ -172,14 +177,16 @@ assert len(found) > 20
 emit_result(sorted(path for path in found if attempt(os.open, path, os.O_WRONLY) not in held))
 
 # attack: own_program_file
-# The interpreter on disk is the host's own, and the next cell's. Its owner, when that runs the host, is told that it is read-only or busy.
+# The interpreter on disk is the host's own, and the next cell's. Its owner, when that runs the
+# host, is told that it is read-only or busy.
 # expect: "EACCES"
 # expect: "EROFS"
 # expect: "ETXTBSY"
 emit_result(attempt(open, "/proc/self/exe", "r+b"))
 
 # attack: read_only_file_through_own_memory
-# Writing through /proc/self/mem to a read-only mapping must reach a private copy at most (Dirty COW).
+# Writing through /proc/self/mem to a read-only mapping must reach a private copy at most (Dirty
+# COW).
 # expect: "unchanged"
 import mmap
 
@@ -249,7 +256,8 @@ assert {f"{home}/harness.py", f"{home}/template.json", f"{package}/cell.py"} <= 
 emit_result(sorted({attempt(os.open, file, os.O_WRONLY) for file in files}))
 
 # attack: core_dump
-# A core file would be written, or handed to a program of the host's, by the kernel; a limit of 1 means neither.
+# A core file would be written, or handed to a program of the host's, by the kernel; a limit of 1
+# means neither.
 # expect: ["SIGSEGV", false, [], [1, 1]]
 pid = os.fork()
 if pid == 0:

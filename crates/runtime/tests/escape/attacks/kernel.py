@@ -1,4 +1,5 @@
-# Kernel facilities that have been a way out before, or that belong to the machine and not to a guest.
+# Kernel facilities that have been a way out before, or that belong to the machine and not to a
+# guest.
 
 # attack: bpf
 # Programs in the kernel; the verifier has been wrong before.

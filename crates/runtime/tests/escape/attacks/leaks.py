@@ -1,9 +1,11 @@
-# What a guest can learn. Facts about the host that a shared kernel tells everybody are in accepted.py.
+# What a guest can learn. Facts about the host that a shared kernel tells everybody are in
+# accepted.py.
 
 # attack: environment
 # The host's variables hold its secrets; a cell's are a fixed list.
 # expect: [[], []]
-# The daemon starts the supervisor with the container's name, which is the same for all; scripts do not get it.
+# The daemon starts the supervisor with the container's name, which is the same for all; scripts do
+# not get it.
 # expect docker: [[], ["HOSTNAME"]]
 known = {"HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "USER", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"}
 known |= {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"}
@@ -36,9 +38,11 @@ known = ("/usr/", "/opt/", "/lib", "/memfd:belljar-", "[", "/run/belljar/", "/de
 emit_result(sorted(path for path in paths if not path.startswith(known)))
 
 # attack: sources_of_mounts
-# The system's directories show up under their own names; an interpreter, a layer or a grant from elsewhere does not, see grants.rs.
+# The system's directories show up under their own names; an interpreter, a layer or a grant from
+# elsewhere does not, see grants.rs.
 # expect: []
-# Docker's own files. Where its data is kept and what it calls a container is of no use to whoever cannot reach either.
+# Docker's own files. Where its data is kept and what it calls a container is of no use to whoever
+# cannot reach either.
 # expect docker: [["containers/<id>/hostname", "/etc/hostname"], ["containers/<id>/hosts", "/etc/hosts"], ["containers/<id>/resolv.conf", "/etc/resolv.conf"]]
 import re
 
@@ -55,7 +59,8 @@ count = lambda path: len(open(path).readlines()) if os.path.exists(path) else "E
 emit_result([count("/proc/keys"), count("/proc/key-users")])
 
 # attack: network_of_the_host
-# Connections, neighbours, routes and sockets of the cell's own network only; two sockets are the ends of its channel.
+# Connections, neighbours, routes and sockets of the cell's own network only; two sockets are the
+# ends of its channel.
 # expect: {"arp": 0, "route": 0, "tcp": 0, "tcp6": 0, "udp": 0, "udp6": 0, "unix": 2}
 rows = lambda name: len(open(f"/proc/net/{name}").readlines()) - 1
 emit_result({name: rows(name) for name in ("arp", "route", "tcp", "tcp6", "udp", "udp6", "unix")})
@@ -151,7 +156,8 @@ known = {"bin", "lib", "lib32", "lib64", "libx32", "dev", "etc", "opt", "proc", 
 emit_result(sorted(set(os.listdir("/")) - known))
 
 # attack: names_of_control_groups
-# Their names carry the host's process id and count its cells; seen from inside, a cell is at the root.
+# Their names carry the host's process id and count its cells; seen from inside, a cell is at the
+# root.
 # expect: ["/"]
 emit_result(sorted({line.strip().split(":", 2)[2] for line in open("/proc/self/cgroup")}))
 
@@ -166,9 +172,11 @@ places = {place: os.listdir(f"/proc/{place}") for place in ("fs", "irq", "pressu
 emit_result(found | {place: names for place, names in places.items() if names})
 
 # attack: interrupts_in_the_statistics
-# The counts that /proc/interrupts has, in one line of another file; processors are shown, what they did is not.
+# The counts that /proc/interrupts has, in one line of another file; processors are shown, what they
+# did is not.
 # expect: [true, ["0"], ["0"]]
-# The daemon can cover a file and not change it, and without it programs do not know how many processors there are.
+# The daemon can cover a file and not change it, and without it programs do not know how many
+# processors there are.
 # expect docker: [true, ["many"], ["many"]]
 lines = dict(line.split(" ", 1) for line in open("/proc/stat").read().splitlines())
 many = lambda name: sorted({"many" if number != "0" else "0" for number in lines[name].split()[:1]})

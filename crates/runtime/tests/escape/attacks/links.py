@@ -37,7 +37,8 @@ os.rmdir("/tmp/a")
 emit_result([attempt(os.getcwd), os.path.samefile("../../../../..", "/")])
 
 # attack: dotdot_across_mounts
-# From the root of a mounted file system up is the directory that it covers, not its source's parent.
+# From the root of a mounted file system up is the directory that it covers, not its source's
+# parent.
 # expect: [true, true, ["bin", "lib", "lib64", "share"]]
 # expect: [true, true, ["bin", "lib", "lib32", "lib64", "libx32", "share"]]
 # expect: [true, true, ["bin", "lib", "share"]]

@@ -1,4 +1,5 @@
-# A cell's mounts are what confines it. None can be added, taken off, moved or changed, by the old calls or the new.
+# A cell's mounts are what confines it. None can be added, taken off, moved or changed, by the old
+# calls or the new.
 
 # attack: tmpfs
 # Any mount at all would show that the calls are open.
@@ -148,7 +149,8 @@ emit_result(done.returncode != 0)
 # attack: mount_flags
 # Every mount says nosuid, and nodev but for the five devices.
 # expect: [[], ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"]]
-# The rest is Docker's choice and root's alone to write to; without new privileges and without mknod neither flag has anything to keep out.
+# The rest is Docker's choice and root's alone to write to; without new privileges and without mknod
+# neither flag has anything to keep out.
 # expect docker: [["/", "/dev/mqueue", "/dev/pts", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf"], ["/", "/dev", "/dev/mqueue", "/dev/pts", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf"]]
 mounts = [line.split() for line in open("/proc/self/mountinfo")]
 lacking = lambda flag: sorted({m[4] for m in mounts if flag not in m[5].split(",") and not m[4].startswith(("/proc/", "/sys/"))})
@@ -157,7 +159,8 @@ emit_result([lacking("nosuid"), lacking("nodev")])
 # attack: writable_mounts
 # Only scratch and proc; the rest says ro, devices too, whose files belong to everybody.
 # expect: ["/dev/shm", "/proc", "/tmp", "/workspace"]
-# Queues and terminals are covered. With control groups of version 1, the directory that holds them is root's alone to write to.
+# Queues and terminals are covered. With control groups of version 1, the directory that holds them
+# is root's alone to write to.
 # expect docker: ["/dev/shm", "/proc", "/sys/fs/cgroup", "/tmp", "/workspace"]
 # expect docker: ["/dev/shm", "/proc", "/tmp", "/workspace"]
 mounts = {line.split()[4]: line.split()[5] for line in open("/proc/self/mountinfo")}  # The last at a place is the one seen.

@@ -1,4 +1,5 @@
-# A new user namespace gives a guest every capability in it, and with them most of the kernel. None can be made or joined.
+# A new user namespace gives a guest every capability in it, and with them most of the kernel. None
+# can be made or joined.
 
 # attack: unshare_user
 # The door to all the others.

@@ -1,4 +1,5 @@
-# Tools that every attack finds. Nothing here may hide a mistake: only the kernel's own errors become answers.
+# Tools that every attack finds. Nothing here may hide a mistake: only the kernel's own errors
+# become answers.
 import array
 import ctypes
 import errno

@@ -1,7 +1,9 @@
-# A guest has no rights and can get none: not by ids, capabilities, programs, or by loosening what binds it.
+# A guest has no rights and can get none: not by ids, capabilities, programs, or by loosening what
+# binds it.
 
 # attack: bare_run
-# What a caller gets who configures nothing: no root, no capabilities, a filter, no privileges to come.
+# What a caller gets who configures nothing: no root, no capabilities, a filter, no privileges to
+# come.
 # expect: [1000, 1000, ["0000000000000000"], "1", "2"]
 status = status_of("self")
 sets = {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
@@ -119,7 +121,8 @@ open("/tmp/file", "w").close()
 emit_result(attempt(os.setxattr, "/tmp/file", "trusted.overlay.opaque", b"y"))
 
 # attack: filter_of_ones_own
-# Each is a program in the kernel, out of a stock that all of the machine shares: used up, no cell could be made any more.
+# Each is a program in the kernel, out of a stock that all of the machine shares: used up, no cell
+# could be made any more.
 # expect: ["EPERM", "EINVAL"]
 def install():
     class Program(ctypes.Structure):
@@ -134,7 +137,8 @@ def install():
 emit_result(install())
 
 # attack: filter_that_asks_ones_own_supervisor
-# A filter that hands calls to a supervisor could be told to go on with them, were refusals not stronger.
+# A filter that hands calls to a supervisor could be told to go on with them, were refusals not
+# stronger.
 # expect: "exit 0"
 # expect: "exit 2"
 def supervise():
@@ -202,7 +206,8 @@ done = subprocess.run("command -v sudo >/dev/null || exit 1; sudo -n id", shell=
 emit_result([done.returncode != 0, done.stdout])
 
 # attack: saved_ids
-# Real, effective, saved and file system ids: a saved one of the zygote's would be a way back to it, were it ever mapped here.
+# Real, effective, saved and file system ids: a saved one of the zygote's would be a way back to it,
+# were it ever mapped here.
 # expect: ["1000 1000 1000 1000", "1000 1000 1000 1000"]
 status = status_of("self")
 emit_result([" ".join(status[name].split()) for name in ("Uid", "Gid")])

@@ -87,7 +87,8 @@ limit = struct.pack("QQ", 1, 1)
 emit_result([syscall("prlimit64", 1, resource.RLIMIT_CPU, limit, None), syscall("prlimit64", 1, resource.RLIMIT_CPU, None, limit)])
 
 # attack: priorities_of_pid_1
-# Whatever shares its user id may slow it down, or tie it to one processor, and with it whatever it starts next. One's own are one's own.
+# Whatever shares its user id may slow it down, or tie it to one processor, and with it whatever it
+# starts next. One's own are one's own.
 # expect: [["done", "done", "done", 0, 0], ["EPERM"]]
 PROCESS, GROUP, USER = 0, 1, 2
 IDLE, BEST_EFFORT_LAST, SCHED_IDLE = 3 << 13, (2 << 13) + 7, 5
@@ -102,7 +103,8 @@ others += [syscall("ioprio_set", which, who, IDLE) for which, who in ((1, 1), (2
 emit_result([mine, sorted({str(answer) for answer in others})])
 
 # attack: every_signal_to_pid_1
-# To its own namespace PID 1 is deaf: the cell cannot end without a report. A child shows that signals work.
+# To its own namespace PID 1 is deaf: the cell cannot end without a report. A child shows that
+# signals work.
 # expect: ["SIGKILL", "belljar-init", "1"]
 # The supervisor is a Python program.
 # expect docker: ["SIGKILL", "python3", "1"]
@@ -131,7 +133,8 @@ status = os.waitpid(child, 0)[1]
 emit_result([signal.Signals(os.WTERMSIG(status)).name, sorted(int(name) for name in os.listdir("/proc") if name.isdigit()) == [1, os.getpid()]])
 
 # attack: signals_by_number
-# Every number that processes of the host usually have; outside this namespace none of them means anything.
+# Every number that processes of the host usually have; outside this namespace none of them means
+# anything.
 # expect: true
 emit_result([pid for pid in range(1, 70000) if _libc.kill(pid, 0) == 0] == [1, os.getpid()])
 
@@ -153,7 +156,8 @@ while os.path.exists(f"/proc/{pid}"):
 emit_result("alive")
 
 # attack: making_cells
-# The library that makes cells is still in the interpreter's memory; what it does has become impossible.
+# The library that makes cells is still in the interpreter's memory; what it does has become
+# impossible.
 # expect: ["Fnetwork namespace: Operation not permitted (os error 1)", "ValueError"]
 # expect: "absent"
 cells = sys.modules.get("belljar_cell")
@@ -181,6 +185,7 @@ else:
 emit_result([open(f"/proc/{pid}/cmdline").read().rstrip("\0").split("\0")[-1] for pid in (1, os.getpid())])
 
 # attack: group_and_session_of_its_own
-# A signal or a priority for "my group" reaches whoever is in it; 0 means that the group was made outside, and has members there.
+# A signal or a priority for "my group" reaches whoever is in it; 0 means that the group was made
+# outside, and has members there.
 # expect: [true, true]
 emit_result([os.getpgrp() != 0, os.getsid(0) != 0])

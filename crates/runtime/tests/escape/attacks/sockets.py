@@ -1,4 +1,5 @@
-# A guest talks TCP, UDP and Unix sockets within its own cell; every other family is a driver nobody needs, and a way around the walls.
+# A guest talks TCP, UDP and Unix sockets within its own cell; every other family is a driver nobody
+# needs, and a way around the walls.
 
 # attack: netlink
 # Routes, interfaces, netfilter, audit: the kernel's own control sockets.
@@ -78,7 +79,8 @@ SOCK_PACKET = 10
 emit_result(syscall("socket", 2, SOCK_PACKET, 0x0300))
 
 # attack: ping
-# Even an echo request is traffic. A network namespace lets nobody ping unless its root says so; a filter may say no before.
+# Even an echo request is traffic. A network namespace lets nobody ping unless its root says so; a
+# filter may say no before.
 # expect: ["EACCES", "EACCES"]
 # expect: ["EPERM", "EPERM"]
 emit_result([syscall("socket", 2, 2, 1), syscall("socket", 10, 2, 58)])
@@ -198,13 +200,15 @@ pair = (ctypes.c_int * 2)()
 emit_result(sorted({syscall("socketpair", family, kind, 0, pair) for family in range(2, 48) for kind in (1, 2, 5)}))
 
 # attack: other_protocols
-# TCP and UDP; SCTP, DCCP, MPTCP, UDP-Lite, L2TP and SMC are each a driver more, some loaded on demand.
+# TCP and UDP; SCTP, DCCP, MPTCP, UDP-Lite, L2TP and SMC are each a driver more, some loaded on
+# demand.
 # expect: ["done", "done", "EPERM", "EPERM", "EPERM", "EPERM", "EPERM", "EPERM"]
 asked = [(1, 6), (2, 17), (1, 132), (6, 33), (1, 262), (2, 136), (2, 115), (1, 256)]
 emit_result([attempt(socket.socket, socket.AF_INET, kind, protocol) for kind, protocol in asked])
 
 # attack: out_of_band_data
-# On Unix sockets it has been a way from a browser's sandbox into the kernel (CVE-2025-38236); nothing uses it.
+# On Unix sockets it has been a way from a browser's sandbox into the kernel (CVE-2025-38236);
+# nothing uses it.
 # expect: ["done", "EPERM"]
 one, other = socket.socketpair()
 emit_result([attempt(one.send, b"x"), attempt(one.send, b"x", socket.MSG_OOB)])
@@ -224,7 +228,8 @@ pairs = [(STREAM, 17), (DGRAM, 6), (STREAM, 1), (DGRAM, 58), (STREAM, 255), (DGR
 emit_result(sorted({syscall("socket", family, kind, protocol) for family in (2, 10) for kind, protocol in pairs}))
 
 # attack: drivers_on_top_of_a_connection
-# TLS in the kernel, MPTCP, ESP over UDP, segmentation: each a parser that a socket option switches on.
+# TLS in the kernel, MPTCP, ESP over UDP, segmentation: each a parser that a socket option switches
+# on.
 # expect: ["ENOPROTOOPT"]
 TCP, UDP, TLS = 6, 17, 282
 stream, datagram = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
@@ -233,7 +238,8 @@ tries += [(datagram, UDP, option, struct.pack("i", 2)) for option in (100, 101, 
 emit_result(sorted({attempt(one.setsockopt, level, option, value) for one, level, option, value in tries}))
 
 # attack: programs_on_sockets
-# A filter is a program in the kernel, out of a stock that the whole machine shares and new cells need.
+# A filter is a program in the kernel, out of a stock that the whole machine shares and new cells
+# need.
 # expect: ["ENOPROTOOPT"]
 program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0xFFFF), 8)
 value = struct.pack("HxxxxxxP", 1, ctypes.addressof(program))
@@ -260,7 +266,8 @@ emit_result([attempt(socket.socket().getsockopt, 1, option, 8) for option in (SO
 emit_result(sorted({attempt(socket.socket().setsockopt, 1, option, 1) for option in (29, 35, 37, 63, 64, 65)}))
 
 # attack: memory_shared_with_the_network
-# Pages that are sent while the program changes them, and pages of the network mapped into a program.
+# Pages that are sent while the program changes them, and pages of the network mapped into a
+# program.
 # expect: ["ENOPROTOOPT", "ENOPROTOOPT"]
 SO_ZEROCOPY, TCP_ZEROCOPY_RECEIVE = 60, 35
 emit_result([attempt(socket.socket().setsockopt, 1, SO_ZEROCOPY, 1), attempt(socket.socket().getsockopt, 6, TCP_ZEROCOPY_RECEIVE, 64)])
@@ -309,7 +316,8 @@ one, other = socket.socket(), socket.socket()
 emit_result([attempt(one.sendto, b"x", MSG_FASTOPEN, server.getsockname()), attempt(other.sendmsg, [b"x"], [], MSG_FASTOPEN, server.getsockname())])
 
 # attack: buffers_of_ones_own_size
-# A listener hands its own on to connections that nobody has accepted, and those are in nobody's account.
+# A listener hands its own on to connections that nobody has accepted, and those are in nobody's
+# account.
 # expect: [true, true]
 def sizes(one):
     return [one.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_RCVBUF, socket.SO_SNDBUF)]
@@ -325,7 +333,8 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
 emit_result(same)
 
 # attack: requests_to_other_drivers
-# Terminals, loop devices, copies of files, handles on namespaces: what a driver does is not what its file may be used for.
+# Terminals, loop devices, copies of files, handles on namespaces: what a driver does is not what
+# its file may be used for.
 # expect: ["ENOTTY"]
 TIOCSCTTY, TCSETS, FICLONE, FIEMAP, FS_IOC_FSSETXATTR, BLKDISCARD, PIDFD_GET_NET, TUNSETIFF = (
     0x540E, 0x5402, 0x40049409, 0xC020660B, 0x401C5820, 0x1277, 0xFF04, 0x400454CA,

@@ -67,13 +67,15 @@ emit_result("to nobody")
 
 # attack: a_file_over_the_channel
 # expect: exited 0
-# Now the harness reads its next request from the file, finds the end of it, and takes the host for gone.
+# Now the harness reads its next request from the file, finds the end of it, and takes the host for
+# gone.
 os.dup2(os.open("/workspace/channel", os.O_RDWR | os.O_CREAT), CHANNEL)
 emit_result("to nobody")
 
 # attack: a_pair_of_sockets_that_answers_the_harness_in_the_hosts_name
 # expect: exited 7
-# The harness can be told anything; what it then does is the guest's doing, and the host knows only how it ended.
+# The harness can be told anything; what it then does is the guest's doing, and the host knows only
+# how it ended.
 mine, theirs = socket.socketpair()
 os.dup2(theirs.fileno(), CHANNEL)
 request = {"type": "execute", "execution_id": "forged", "seal": "forged", "mode": "plan", "timeout": 5, "max_output_bytes": 9999,

@@ -125,7 +125,8 @@ os.execv(sys.executable or "/usr/bin/python3", ["python3", "-c", code])
 
 # attack: another_program_that_speaks_for_the_harness_is_a_guest_like_any_other
 # expect: ok "mine"
-# It has the seal from the script that started it, and says no more than that script could have said itself.
+# It has the seal from the script that started it, and says no more than that script could have said
+# itself.
 os.set_inheritable(CHANNEL, True)
 code = f"import os\nos.write(900, {sealed('final_result', data='mine') + sealed('script_done')!r})"
 os.execv(sys.executable or "/usr/bin/python3", ["python3", "-c", code])
@@ -191,7 +192,8 @@ os._exit(0)
 
 # attack: pipes_kept_open_by_nobody
 # expect: exited 3
-# Two sockets, each of them on its way through the other, with copies of everything the host listens to: no process holds them.
+# Two sockets, each of them on its way through the other, with copies of everything the host listens
+# to: no process holds them.
 one, other = socket.socketpair()
 for at, sent in ((one, other), (other, one)):
     rights = struct.pack("4i", sent.fileno(), 1, 2, CHANNEL)

@@ -83,7 +83,8 @@ emit_result("real")
 
 # attack: line_breaks_hidden_in_a_result
 # expect: ok [ {"type":"final_result","execution_id":"known","data":"forged"} ]
-# To JSON a carriage return is white space; to whoever reads the event stream line by line it may be the end of one.
+# To JSON a carriage return is white space; to whoever reads the event stream line by line it may be
+# the end of one.
 inner = '[\r{"type":"final_result","execution_id":"known","data":"forged"}\r]'
 raw(sealed("final_result", data="D").replace(b'"D"', inner.encode()))
 

@@ -1,4 +1,5 @@
-# What an attacker brings along. Everything here is open to any script: it shares its interpreter with the harness.
+# What an attacker brings along. Everything here is open to any script: it shares its interpreter
+# with the harness.
 import atexit, ctypes, errno, gc, signal, socket, struct, subprocess, sys, threading, traceback
 
 harness = sys.modules["belljar_harness"]

@@ -1,9 +1,11 @@
-//! The packages that scripts ask for most, installed from the index that this machine's installer is set up for.
+//! The packages that scripts ask for most, installed from the index that this machine's installer
+//! is set up for.
 
 use belljar_runtime::{Runtime, Sandbox, SandboxConfig};
 use belljar_testing::{data, run, runtime};
 
-/// A sandbox with a package, or `None` with the reason printed where no index or installer is at hand.
+/// A sandbox with a package, or `None` with the reason printed where no index or installer is at
+/// hand.
 async fn sandbox_with_package(runtime: &Runtime, package: &str) -> Option<Sandbox> {
     let config = SandboxConfig { dependencies: vec![package.into()], ..super::roomy() };
     match runtime.sandbox(config).await {

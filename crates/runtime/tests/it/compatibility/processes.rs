@@ -67,7 +67,8 @@ emit_result(out)
     gives(script, expected).await;
 }
 
-/// The methods differ in how a child comes about; what the parts of the module do with it is the same.
+/// The methods differ in how a child comes about; what the parts of the module do with it is the
+/// same.
 const MULTIPROCESSING: &str = r#"
 import multiprocessing, operator
 from multiprocessing import shared_memory

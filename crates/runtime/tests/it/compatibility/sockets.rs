@@ -70,7 +70,8 @@ emit_result(out)
     gives(script, json!(["hello", "cba", 404, "gaierror", 256])).await;
 }
 
-/// A certificate for `localhost`, good until 2126, and its key. Both are worth nothing outside this test.
+/// A certificate for `localhost`, good until 2126, and its key. Both are worth nothing outside this
+/// test.
 const CERTIFICATE: &str = include_str!("localhost.pem");
 
 #[tokio::test]

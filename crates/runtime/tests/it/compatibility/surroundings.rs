@@ -1,4 +1,5 @@
-//! What a program asks about where it is: user, machine, language, time; and the arithmetic of keys and numbers.
+//! What a program asks about where it is: user, machine, language, time; and the arithmetic of keys
+//! and numbers.
 
 use serde_json::json;
 
