@@ -15,6 +15,7 @@
 //!  all:              guest/     what is carried into a cell; cell/: what a cell is
 //!
 //!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
+//!  what goes on between two calls is done on a tokio runtime of our own (background)
 //! ```
 //!
 //! This crate does not interpret what a cell *says* beyond its first frame, `ready`. Lines go up to
@@ -37,6 +38,7 @@ pub mod egress {
         CellEgress, Egress, EgressError, EgressOptions, Resolve, ResolveError, Resolving, Roots,
     };
 }
+mod background;
 #[cfg(any(feature = "native", feature = "docker"))]
 mod grants;
 pub mod guest;
@@ -61,6 +63,7 @@ mod trust;
 #[cfg(any(feature = "native", feature = "local"))]
 mod watch;
 
+pub use background::Background;
 pub use belljar_core::{ProtectionState, ProtectionStatus};
 pub use bytes::Bytes;
 pub use capabilities::Capabilities;

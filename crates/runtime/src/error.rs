@@ -23,6 +23,15 @@ pub enum RuntimeError {
         /// The sandbox.
         name: String,
     },
+    /// This process was forked from the one that has the runtime. Cells and threads do not follow a
+    /// fork.
+    #[error(
+        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
+    )]
+    Forked {
+        /// The process that has it.
+        made_in: u32,
+    },
     /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
     #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
     ShutDown,
@@ -73,6 +82,7 @@ impl RuntimeError {
             Self::Engine(error) => error.fault(),
             Self::Checkout(error) => error.fault(),
             Self::SandboxClosed { .. }
+            | Self::Forked { .. }
             | Self::ShutDown
             | Self::Script(_)
             | Self::Timeout { .. }
@@ -94,6 +104,7 @@ impl From<CheckoutError> for RuntimeError {
     fn from(error: CheckoutError) -> Self {
         match error {
             CheckoutError::Closed { name } => Self::SandboxClosed { name },
+            CheckoutError::Forked { made_in } => Self::Forked { made_in },
             CheckoutError::ShutDown { .. } => Self::ShutDown,
             error => Self::Checkout(error),
         }
@@ -104,6 +115,7 @@ impl From<OpenError> for RuntimeError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Prepare(error) => Self::Engine(error),
+            OpenError::Forked { made_in } => Self::Forked { made_in },
             _ => Self::ShutDown,
         }
     }

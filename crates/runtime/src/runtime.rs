@@ -6,13 +6,17 @@ use std::time::Duration;
 use belljar_core::Secret;
 use belljar_core::config::{NetworkPolicy, SandboxConfig};
 use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
-use belljar_engine::{Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress};
+use belljar_engine::{
+    Background, Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress,
+};
 
 use crate::executor::ScriptExecutor;
 use crate::{RuntimeError, Sandbox, Secrets, mask};
 
-/// Belljar, embedded. It needs a tokio runtime around it and nothing else. Cheap to clone; all
-/// clones are one runtime.
+/// Belljar, embedded. It needs nothing around it. Cheap to clone; all clones are one runtime.
+///
+/// Its futures can be polled on any tokio runtime that has I/O and time enabled, on several, or
+/// without one. What goes on between two calls is done on two threads of its own.
 ///
 /// When the last clone is dropped, templates that no sandbox and no session holds end with it. That
 /// takes some milliseconds for each. [`Self::shutdown`] ends everything and waits for it.
@@ -109,8 +113,9 @@ impl RuntimeBuilder {
     /// says why.
     pub async fn build(self) -> Result<Runtime, RuntimeError> {
         let opening = self.engine.or_else(default_engine).ok_or(RuntimeError::NoEngine)?;
-        let engine = opening().await?;
-        let pool = Arc::new(SandboxPool::new(Arc::clone(&engine), self.pool));
+        // In the background, because an engine may leave something running.
+        let engine = Background::of_this_process()?.run(opening()).await?;
+        let pool = Arc::new(SandboxPool::new(Arc::clone(&engine), self.pool)?);
         let (checkout_timeout, secrets) = (self.checkout_timeout, Arc::new(self.secrets));
         Ok(Runtime { engine, pool, checkout_timeout, secrets })
     }

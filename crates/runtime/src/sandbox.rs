@@ -101,7 +101,7 @@ impl Sandbox {
         self.executor.check(&request)?;
         let identity = Identity::of(&request, Some(&self.hold));
         let span = identity.span.clone();
-        self.run_in_span(identity, wishes, request, sink).instrument(span).await
+        self.hold.background().serve(self.run_in_span(identity, wishes, request, sink).instrument(span)).await
     }
 
     async fn run_in_span(
@@ -143,7 +143,7 @@ impl Sandbox {
     /// script.
     pub fn stream(&self, request: impl Into<ExecutionRequest>) -> Execution {
         let (sandbox, request) = (self.clone(), request.into());
-        Execution::start(RunHandle::default(), |mut queue, wishes| async move {
+        Execution::start(self.hold.background(), RunHandle::default(), |mut queue, wishes| async move {
             sandbox.run_heeding(&wishes, request, &mut queue).await
         })
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{InProgress, Lease};
-use belljar_engine::{CellUsage, Leftovers, Until};
+use belljar_engine::{Background, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
@@ -30,6 +30,7 @@ pub struct Session {
 struct HeldCell {
     id: CellId,
     executor: ScriptExecutor,
+    background: Background,
     state: Mutex<State>,
 }
 
@@ -45,7 +46,8 @@ enum State {
 
 impl Session {
     pub(crate) fn new(lease: Lease, executor: ScriptExecutor) -> Self {
-        let cell = HeldCell { id: lease.id(), executor, state: Mutex::new(State::Fresh(lease)) };
+        let (id, background) = (lease.id(), lease.hold().background().clone());
+        let cell = HeldCell { id, executor, background, state: Mutex::new(State::Fresh(lease)) };
         Self { cell: Arc::new(cell), handle: RunHandle::default() }
     }
 
@@ -93,7 +95,7 @@ impl Session {
     pub fn stream(&mut self, request: impl Into<ExecutionRequest>) -> Execution {
         self.forget_old_wishes();
         let (cell, request) = (Arc::clone(&self.cell), request.into());
-        Execution::start(self.handle.clone(), |mut queue, wishes| async move {
+        Execution::start(&self.cell.background, self.handle.clone(), |mut queue, wishes| async move {
             cell.step(request, &mut queue, &wishes).await
         })
     }
@@ -123,7 +125,7 @@ impl HeldCell {
         let identity = Identity::of(&request, Some(taken.lease.hold()));
         let span = identity.span.clone();
         let step = Step { identity, request: &request, wishes };
-        self.step_in_span(taken, step, sink).instrument(span).await
+        self.background.serve(self.step_in_span(taken, step, sink).instrument(span)).await
     }
 
     async fn step_in_span(

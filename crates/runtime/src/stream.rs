@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use belljar_core::{Event, ExecutionResult};
+use belljar_engine::Background;
 use futures_core::Stream;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
@@ -25,12 +26,16 @@ pub struct Execution {
 
 impl Execution {
     /// Starts a run that sends its events to the queue and obeys these wishes.
-    pub(crate) fn start<F>(handle: RunHandle, run: impl FnOnce(Queue, Wishes) -> F) -> Self
+    pub(crate) fn start<F>(
+        background: &Background,
+        handle: RunHandle,
+        run: impl FnOnce(Queue, Wishes) -> F,
+    ) -> Self
     where
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
     {
         let (sender, events) = channel(QUEUE);
-        let run = tokio::spawn(run(Queue(sender), Wishes::of(handle.clone())));
+        let run = background.nearby().spawn(run(Queue(sender), Wishes::of(handle.clone())));
         Self { events, run, handle }
     }
 

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::{self, Handle};
 
 use super::burst::{Gathered, poll_read, read_now};
 use super::{Leftovers, Outbox, Output};
@@ -18,6 +19,8 @@ use crate::watch::watch;
 /// can hand on to it.
 #[derive(Debug)]
 pub struct Streams {
+    /// The tokio runtime that watches the descriptors.
+    watched_by: runtime::Id,
     channel: AsyncFd<OwnedFd>,
     channel_open: bool,
     stdout: Option<AsyncFd<OwnedFd>>,
@@ -30,12 +33,27 @@ impl Streams {
     /// a tokio runtime.
     pub fn new(channel: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
         Ok(Self {
+            watched_by: Handle::current().id(),
             channel: watch(channel, Interest::READABLE | Interest::WRITABLE)?,
             channel_open: true,
             stdout: Some(watch(stdout, Interest::READABLE)?),
             stderr: Some(watch(stderr, Interest::READABLE)?),
             outbox: Outbox::default(),
         })
+    }
+
+    /// Has the descriptors watched by the tokio runtime of whoever calls this. Another one, which
+    /// made the cell or ran the last script in it, may be busy, or gone.
+    pub fn come_here(&mut self) -> io::Result<()> {
+        let here = Handle::current().id();
+        if here != self.watched_by {
+            self.watched_by = here;
+            watch_here(&mut self.channel, Interest::READABLE | Interest::WRITABLE)?;
+            for pipe in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
+                watch_here(pipe, Interest::READABLE)?;
+            }
+        }
+        Ok(())
     }
 
     /// As [`CellIo::send`](super::CellIo::send) has it.
@@ -131,4 +149,11 @@ fn poll_send(channel: &AsyncFd<OwnedFd>, cx: &mut Context<'_>, bytes: &[u8]) -> 
         // The reactor may remember a readiness that is used up; it is then asked again.
         ready!(channel.poll_write_ready(cx))?.clear_ready();
     }
+}
+
+/// Registers a descriptor with this runtime's reactor, by a copy: the old registration goes with
+/// the old number.
+fn watch_here(fd: &mut AsyncFd<OwnedFd>, interest: Interest) -> io::Result<()> {
+    *fd = watch(fd.get_ref().try_clone()?, interest)?;
+    Ok(())
 }

@@ -90,7 +90,7 @@ impl LocalCell {
 
 impl CellIo for LocalCell {
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(self.streams.come_here()))
     }
 
     fn send(&mut self, bytes: Bytes) {

@@ -36,6 +36,14 @@ pub enum CheckoutError {
         /// The sandbox.
         name: String,
     },
+    /// This process was forked from the one that the cells belong to.
+    #[error(
+        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
+    )]
+    Forked {
+        /// The process that has it.
+        made_in: u32,
+    },
     /// Everything has been shut down.
     #[error("sandbox `{name}` runs nothing more: its runtime is shut down. Build another runtime")]
     ShutDown {
@@ -50,7 +58,7 @@ impl CheckoutError {
         match self {
             Self::Spawn(error) => error.fault(),
             Self::TimedOut { .. } => Fault::Backend,
-            Self::Closed { .. } | Self::ShutDown { .. } => Fault::Caller,
+            Self::Closed { .. } | Self::Forked { .. } | Self::ShutDown { .. } => Fault::Caller,
         }
     }
 }
@@ -63,7 +71,7 @@ impl TemplatePool {
 
     /// The same, for callers who will not wait longer.
     pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
-        self.wait_in_line(Some(within)).await
+        self.background.serve(self.wait_in_line(Some(within))).await
     }
 
     async fn wait_in_line(&self, within: Option<Duration>) -> Result<Given, CheckoutError> {

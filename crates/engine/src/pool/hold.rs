@@ -13,6 +13,7 @@ use super::lease::Lease;
 use super::registry::Registry;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
+use crate::Background;
 use crate::engine::TemplateReport;
 
 /// A share in a live template, from which cells are checked out.
@@ -64,6 +65,11 @@ impl TemplateHold {
     /// The sandbox's name.
     pub fn name(&self) -> &str {
         &self.0.pool.name
+    }
+
+    /// Where its cells are made and watched.
+    pub fn background(&self) -> &Background {
+        &self.0.pool.background
     }
 
     /// What tells this template from others.
@@ -133,6 +139,9 @@ impl TemplateHold {
     /// Gives the hold up, for its clones and leases too. A template that nobody else holds ends at
     /// once, and this waits until it has; one that somebody else holds goes on.
     pub async fn close(&self) {
+        if !self.0.pool.background.is_here() {
+            return; // The cells are another process's.
+        }
         self.0.closed.cancel();
         if !self.0.release() {
             return;
@@ -166,6 +175,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.release()
+            && self.pool.background.is_here()
             && let Some(registry) = self.registry.upgrade()
         {
             registry.keep_warm(&self.pool);

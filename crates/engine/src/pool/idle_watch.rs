@@ -63,6 +63,9 @@ impl TemplatePool {
 
 impl Drop for TemplatePool {
     fn drop(&mut self) {
-        self.stirred.0.notify_one();
+        match self.background.is_here() {
+            true => self.stirred.0.notify_one(),
+            false => self.leave_to_its_process(),
+        }
     }
 }

@@ -82,6 +82,9 @@ impl Given {
 impl Drop for Given {
     fn drop(&mut self) {
         let Some(cell) = self.cell.take() else { return };
+        if !self.pool.background.is_here() {
+            return std::mem::forget(cell);
+        }
         if self.ended_cleanly && cell.uses_left() > 0 {
             tracing::debug!(cell = %self.id, place = cell.place(), "the cell is given back");
             self.pool.take_back(cell);

@@ -28,6 +28,14 @@ pub enum OpenError {
     /// It could not be made ready. All who waited for the same one share the error.
     #[error(transparent)]
     Prepare(Arc<EngineError>),
+    /// This process was forked from the one that has the runtime.
+    #[error(
+        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
+    )]
+    Forked {
+        /// The process that has it.
+        made_in: u32,
+    },
     /// Everything has been shut down.
     #[error("the runtime is shut down and opens no more sandboxes. Build another runtime")]
     ShutDown,
@@ -38,7 +46,7 @@ impl OpenError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Prepare(source) => source.fault(),
-            Self::ShutDown => Fault::Caller,
+            Self::Forked { .. } | Self::ShutDown => Fault::Caller,
         }
     }
 }
@@ -177,7 +185,13 @@ impl Registry {
 
     /// Puts a template on the books, unless the pool was shut down meanwhile.
     async fn take_over(&self, key: &PoolKey, blueprint: Blueprint, template: Arc<dyn Template>) -> Outcome {
-        let pool = TemplatePool::open(Arc::clone(&self.engine), blueprint, template, self.options);
+        let pool = TemplatePool::open(
+            self.background.clone(),
+            Arc::clone(&self.engine),
+            blueprint,
+            template,
+            self.options,
+        );
         {
             let mut state = self.lock();
             if !state.is_shut_down {

@@ -20,7 +20,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,8 +31,8 @@ use super::preparation::{OpenError, Preparation, Waiter};
 use super::retention::Retention;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
-use crate::Progress;
 use crate::engine::{Blueprint, Engine};
+use crate::{Background, Progress};
 
 /// A template that is there, or about to be.
 #[derive(Debug, Clone)]
@@ -50,6 +49,8 @@ pub struct LiveTemplate {
 }
 
 pub(super) struct Registry {
+    /// Where templates are prepared and ended.
+    pub(super) background: Background,
     pub(super) engine: Arc<dyn Engine>,
     pub(super) options: PoolOptions,
     state: Mutex<State>,
@@ -68,8 +69,8 @@ pub(super) struct State {
     /// Templates that are no entries any more and may not be gone yet.
     pub(super) ending: Vec<Weak<TemplatePool>>,
     pub(super) is_shut_down: bool,
-    /// Ends templates whose time is over.
-    janitor: Option<JoinHandle<()>>,
+    /// Whether somebody ends templates whose time is over.
+    has_janitor: bool,
 }
 
 pub(super) enum Entry {
@@ -78,8 +79,9 @@ pub(super) enum Entry {
 }
 
 impl Registry {
-    pub(super) fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Arc<Self> {
+    pub(super) fn new(background: Background, engine: Arc<dyn Engine>, options: PoolOptions) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
+            background,
             engine,
             options,
             state: Mutex::new(State {
@@ -87,7 +89,7 @@ impl Registry {
                 retention: Retention::new(options.max_templates, options.keep_warm),
                 ending: Vec::new(),
                 is_shut_down: false,
-                janitor: None,
+                has_janitor: false,
             }),
             stopping: CancellationToken::new(),
             work: TaskTracker::new(),
@@ -112,11 +114,14 @@ impl Registry {
             if let Some(outcome) = waiter.outcome(progress).await {
                 return outcome;
             }
-            // Its task went with the async runtime that it was on. This one has to go on.
+            // All who waited for it had given up just before, and it with them.
         }
     }
 
     fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, OpenError> {
+        if !self.background.is_here() {
+            return Err(OpenError::Forked { made_in: self.background.process() });
+        }
         let mut state = self.lock();
         if state.is_shut_down {
             return Err(OpenError::ShutDown);
@@ -132,7 +137,8 @@ impl Registry {
                 let gone = state.retention.hold(key);
                 let in_the_way = state.take_out(&gone);
                 let me = self.me.upgrade().expect("a registry in use exists");
-                self.work.spawn(me.prepare(key.clone(), blueprint.clone(), preparation, in_the_way));
+                let prepare = me.prepare(key.clone(), blueprint.clone(), preparation, in_the_way);
+                self.work.spawn_on(prepare, self.background.handle());
                 return Ok(Found::Preparing(waiter));
             }
         };
@@ -196,12 +202,11 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that the janitor is there. It is gone when the async runtime ended that it was
-    /// begun on.
+    /// Sees to it that the janitor is there.
     fn look_after_the_warm(&self, state: &mut State) {
-        if state.janitor.as_ref().is_none_or(JoinHandle::is_finished) {
+        if !std::mem::replace(&mut state.has_janitor, true) {
             let (me, released) = (self.me.clone(), Arc::clone(&self.released));
-            state.janitor = Some(tokio::spawn(end_what_is_over(me, released)));
+            self.background.handle().spawn(end_what_is_over(me, released));
         }
     }
 
@@ -266,6 +271,10 @@ async fn end_what_is_over(registry: Weak<Registry>, released: Arc<Notify>) {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        self.released.notify_one();
+        match self.background.is_here() {
+            true => self.released.notify_one(),
+            // Without the last reference the engine stays as it is: it is another process's.
+            false => std::mem::forget(Arc::clone(&self.engine)),
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::{PoolOptions, TemplateHold};
 use crate::EngineError;
 use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
 use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
-use crate::{Capabilities, Progress};
+use crate::{Background, Capabilities, Progress};
 
 /// A cell that counts its uses and can be told to come out of a reset in doubt.
 struct Reusable {
@@ -151,7 +151,13 @@ fn held(uses: u32, resets_well: bool) -> TemplateHold {
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
     let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };
     let engine = Arc::new(NoEngine(capabilities));
-    let pool = TemplatePool::open(engine, Blueprint::new(config), Arc::new(template), options);
+    let pool = TemplatePool::open(
+        Background::of_this_process().unwrap(),
+        engine,
+        Blueprint::new(config),
+        Arc::new(template),
+        options,
+    );
     TemplateHold::new(&pool, Weak::new())
 }
 

@@ -14,7 +14,7 @@ use super::preparation::OpenError;
 use super::registry::{LiveTemplate, Registry};
 use super::template_pool::TemplateStats;
 use crate::engine::{Blueprint, Engine};
-use crate::{Fault, Progress};
+use crate::{Background, EngineError, Fault, Progress};
 
 /// A pool's failure.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -73,9 +73,10 @@ pub struct SandboxPool {
 }
 
 impl SandboxPool {
-    /// An empty pool.
-    pub fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Self {
-        Self { registry: Registry::new(engine, options), started: Mutex::default() }
+    /// An empty pool. It works on threads of Belljar's own, and fails where there can be none.
+    pub fn new(engine: Arc<dyn Engine>, options: PoolOptions) -> Result<Self, EngineError> {
+        let registry = Registry::new(Background::of_this_process()?, engine, options);
+        Ok(Self { registry, started: Mutex::default() })
     }
 
     /// Makes these sandboxes ready and fills their stocks, all at once. They are held until
@@ -88,7 +89,8 @@ impl SandboxPool {
         let mut starting = JoinSet::new();
         for (number, blueprint) in blueprints.into_iter().enumerate() {
             let registry = Arc::clone(&self.registry);
-            starting.spawn(async move { (number, start(&registry, blueprint).await) });
+            let start = async move { (number, start(&registry, blueprint).await) };
+            starting.spawn_on(start, self.registry.background.handle());
         }
         let mut outcomes = BTreeMap::new();
         while let Some(joined) = starting.join_next().await {

@@ -50,6 +50,13 @@ impl Registry {
     /// may begin. What is in progress may finish within `grace` and is killed then. Comes back when
     /// nothing is left on the system.
     pub(super) async fn shut_down(&self, grace: Duration) {
+        // In a fork there is nothing to end: all of it is another process's.
+        if self.background.is_here() {
+            self.background.serve(self.end_everything(grace)).await;
+        }
+    }
+
+    async fn end_everything(&self, grace: Duration) {
         let known = {
             let mut state = self.lock();
             state.is_shut_down = true;

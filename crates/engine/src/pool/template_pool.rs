@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use belljar_core::CellId;
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,9 +25,9 @@ use super::lease::Given;
 use super::meters::{Levels, Live, Meters};
 use super::options::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
-use crate::EngineError;
 use crate::cell::Cell;
 use crate::engine::{Blueprint, Engine, Template, TemplateReport};
+use crate::{Background, EngineError};
 
 /// What a template's pool holds and has done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,8 +102,8 @@ pub(super) struct TemplatePool {
     /// Cancelled just before the cells are killed, so that runs in progress can say why they ended.
     pub(super) ended: CancellationToken,
     closing: Mutex<()>,
-    /// For work that begins where a lease is dropped, which may be outside of any async runtime.
-    tokio: Handle,
+    /// Where cells are made, reset and watched.
+    pub(super) background: Background,
     pub(super) me: Weak<Self>,
 }
 
@@ -134,8 +133,9 @@ const A_MOMENT: Duration = Duration::from_millis(2);
 const A_RETURN: Duration = Duration::from_millis(30);
 
 impl TemplatePool {
-    /// Takes a template over and begins to fill its stock. Within a tokio runtime.
+    /// Takes a template over and begins to fill its stock.
     pub(super) fn open(
+        background: Background,
         engine: Arc<dyn Engine>,
         blueprint: Blueprint,
         template: Arc<dyn Template>,
@@ -178,10 +178,10 @@ impl TemplatePool {
             why_no_more: OnceLock::new(),
             ended: CancellationToken::new(),
             closing: Mutex::default(),
-            tokio: Handle::current(),
+            background,
             me: me.clone(),
         });
-        tokio::spawn(watch_idle(Arc::downgrade(&pool), Arc::clone(&pool.stirred)));
+        pool.background.handle().spawn(watch_idle(Arc::downgrade(&pool), Arc::clone(&pool.stirred)));
         pool.change(Slots::open);
         pool
     }
@@ -234,6 +234,9 @@ impl TemplatePool {
 
     /// Why it gives out no more cells, if so.
     pub(super) fn refusal(&self) -> Option<CheckoutError> {
+        if !self.background.is_here() {
+            return Some(CheckoutError::Forked { made_in: self.background.process() });
+        }
         self.why_no_more.get().map(|why| why.error(&self.name))
     }
 
@@ -302,7 +305,13 @@ impl TemplatePool {
 
     /// Begins work that [`Self::wait_for_tasks`] knows of.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let tokio = Handle::try_current().unwrap_or_else(|_| self.tokio.clone());
-        self.tasks.spawn_on(work, &tokio);
+        self.tasks.spawn_on(work, self.background.handle());
+    }
+
+    /// In a fork of the process that has them: cells and zygote go on there, so nothing of them may
+    /// be ended here. Even closing a descriptor would take it from the reactor, which is shared.
+    pub(super) fn leave_to_its_process(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        std::mem::forget((std::mem::take(&mut state.idle), state.template.take(), Arc::clone(&self.engine)));
     }
 }

@@ -13,7 +13,8 @@ fn blueprint(name: &str, pool_size: usize) -> Blueprint {
 }
 
 async fn pool(blueprints: Vec<Blueprint>, max_overflow: usize) -> Option<SandboxPool> {
-    let pool = SandboxPool::new(native().await?, PoolOptions { max_overflow, ..PoolOptions::default() });
+    let pool =
+        SandboxPool::new(native().await?, PoolOptions { max_overflow, ..PoolOptions::default() }).unwrap();
     pool.startup(blueprints).await.expect("the pool starts");
     Some(pool)
 }
@@ -36,7 +37,7 @@ async fn startup_fills_every_stock_and_shutdown_empties_all() {
 #[tokio::test]
 async fn a_startup_that_fails_keeps_nothing_and_names_the_sandbox() {
     let Some(engine) = native().await else { return };
-    let pool = SandboxPool::new(engine, PoolOptions::default());
+    let pool = SandboxPool::new(engine, PoolOptions::default()).unwrap();
     let mut bad = blueprint("bad", 1);
     bad.config.python_version = Some("3.99".parse().unwrap());
     let error = pool.startup(vec![blueprint("good", 1), bad]).await.unwrap_err();
@@ -136,7 +137,7 @@ async fn a_caller_who_gives_up_leaves_the_place_to_the_next_and_leaks_nothing() 
 async fn idle_cells_hold_no_more_memory_than_they_may() {
     let Some(engine) = native().await else { return };
     let options = PoolOptions { max_overflow: 4, max_idle_memory: 9 << 20, ..PoolOptions::default() };
-    let pool = SandboxPool::new(engine, options);
+    let pool = SandboxPool::new(engine, options).unwrap();
     pool.startup(vec![blueprint("large", 50)]).await.unwrap();
     let idle = pool.stats()["large"].idle;
     assert!((1..=9).contains(&idle), "{idle} cells are idle under a ceiling of 9 MiB");

@@ -77,7 +77,7 @@ async fn watched(options: PoolOptions, permits: usize) -> Option<(Arc<Watched>, 
         begun: AtomicUsize::new(0),
         dropped: AtomicUsize::new(0),
     });
-    let pool = Arc::new(SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, options));
+    let pool = Arc::new(SandboxPool::new(Arc::clone(&engine) as Arc<dyn Engine>, options).unwrap());
     Some((engine, pool))
 }
 

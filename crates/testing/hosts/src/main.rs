@@ -1,12 +1,21 @@
 //! `belljar-host KIND` is a host of that kind. It exits with 0 if all went as that host expects, and
 //! else panics with the reason.
 
+mod forks;
 mod no_tokio;
+mod runtimes;
+mod system;
 
 fn main() {
     let kind = std::env::args().nth(1).unwrap_or_default();
     match kind.as_str() {
+        "daemon" => forks::daemon(),
+        "dropped-outside" => runtimes::dropped_outside(),
+        "forked-child" => forks::forked_child(),
         "no-tokio" => no_tokio::run(),
+        "opened-on-a-runtime-that-is-gone" => runtimes::opened_on_a_runtime_that_is_gone(),
+        "opened-on-an-idle-runtime" => runtimes::opened_on_an_idle_runtime(),
+        "paused-clock" => runtimes::paused_clock(),
         _ => panic!("no host is called `{kind}`"),
     }
 }

@@ -5,14 +5,18 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::NativeCell;
+use super::{NativeCell, Parts};
 use crate::cell::{CellIo, Leftovers, Output};
 use crate::engine::BoxFuture;
 
 impl CellIo for NativeCell {
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        // An interrupt of the last request must not reach the guest after the next one.
-        Box::pin(self.parts_mut().status.interrupt_has_arrived())
+        let Parts { streams, status, .. } = self.parts_mut();
+        Box::pin(async move {
+            streams.come_here()?;
+            // An interrupt of the last request must not reach the guest after the next one.
+            status.interrupt_has_arrived().await
+        })
     }
 
     fn send(&mut self, bytes: Bytes) {

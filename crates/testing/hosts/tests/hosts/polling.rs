@@ -6,3 +6,23 @@ use crate::{host, succeeds};
 fn a_host_without_tokio_runs_scripts() {
     succeeds(host("no-tokio"));
 }
+
+#[test]
+fn sessions_and_runs_can_be_dropped_outside_of_tokio() {
+    succeeds(host("dropped-outside"));
+}
+
+#[test]
+fn a_sandbox_does_not_need_the_runtime_it_was_opened_on_to_be_driven() {
+    succeeds(host("opened-on-an-idle-runtime"));
+}
+
+#[test]
+fn a_sandbox_outlives_the_runtime_it_was_opened_on() {
+    succeeds(host("opened-on-a-runtime-that-is-gone"));
+}
+
+#[test]
+fn a_paused_clock_stops_no_script() {
+    succeeds(host("paused-clock"));
+}

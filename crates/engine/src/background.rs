@@ -1,0 +1,156 @@
+//! The tokio runtime that Belljar has for itself, and the contexts its futures are polled in.
+//!
+//! A host may have a tokio runtime, several, one whose clock stands still, or none. It may drop the
+//! one that it opened a sandbox on. So whatever goes on between two calls (cells are made, reset
+//! and watched, hosts are proxied to) is done on a runtime in the background. There is one in
+//! a process. It is started when it is first needed, and ends with the process.
+//!
+//! A call itself is polled where its caller polls it, because a thread of its own would cost a run
+//! two wake-ups. What it waits for is registered there ([`Streams::come_here`]). Only a caller
+//! without a usable runtime borrows its clock and reactor.
+//!
+//! [`Streams::come_here`]: crate::Streams::come_here
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+use tokio_util::context::TokioContext;
+
+use crate::EngineError;
+
+/// Where Belljar's own work is done.
+#[derive(Debug, Clone)]
+pub struct Background {
+    handle: Handle,
+    /// The process that it belongs to. Threads do not follow a fork.
+    process: u32,
+}
+
+/// That of this process, and of those that it was forked from.
+static ALL: Mutex<Vec<Background>> = Mutex::new(Vec::new());
+
+impl Background {
+    /// That of this process. Starts it if it is not there yet.
+    pub fn of_this_process() -> Result<Self, EngineError> {
+        let process = std::process::id();
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = all.iter().find(|one| one.process == process) {
+            return Ok(present.clone());
+        }
+        let runtime = start().map_err(EngineError::io("start threads of its own"))?;
+        // Never dropped: it may be needed to the last moment.
+        let runtime: &'static Runtime = Box::leak(Box::new(runtime));
+        let started = Self { handle: runtime.handle().clone(), process };
+        all.push(started.clone());
+        Ok(started)
+    }
+
+    /// The runtime's handle.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Whether this is still the process that it was started in, and no fork of it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// The process that it belongs to.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// Does work here, from beginning to end, whoever waits for it. Dropping the future ends it.
+    pub async fn run<F>(&self, work: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let mut task = AbortOnDrop(self.handle.spawn(work));
+        match (&mut task.0).await {
+            Ok(output) => output,
+            // Nobody else can abort it, and the runtime does not end before the process does.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Does work for a caller, in a context that has a clock and a reactor: the caller's own if it
+    /// is fit for it, otherwise this one.
+    pub async fn serve<F: Future>(&self, work: F) -> F::Output {
+        match own_context() {
+            Some(_) => work.await,
+            None => TokioContext::new(work, self.handle.clone()).await,
+        }
+    }
+
+    /// Where to spawn work that a caller begins and then leaves to itself for a while.
+    pub fn nearby(&self) -> Handle {
+        own_context().unwrap_or_else(|| self.handle.clone())
+    }
+}
+
+/// The caller's own tokio runtime, unless its clock stands still. Tests pause clocks: then a limit
+/// of 30 seconds would be over as soon as nobody has anything to do.
+fn own_context() -> Option<Handle> {
+    let handle = Handle::try_current().ok()?;
+    let before = std::time::Instant::now();
+    let now = tokio::time::Instant::now().into_std();
+    (before <= now && now <= std::time::Instant::now()).then_some(handle)
+}
+
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn start() -> io::Result<Runtime> {
+    // Cells are made by the zygote; what is done here is waiting, and proxying.
+    const THREADS: usize = 2;
+    Builder::new_multi_thread().worker_threads(THREADS).thread_name("belljar").enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn there_is_one_in_a_process() {
+        let (one, two) = (Background::of_this_process().unwrap(), Background::of_this_process().unwrap());
+        assert_eq!(one.handle.id(), two.handle.id());
+        assert!(one.is_here());
+    }
+
+    #[tokio::test]
+    async fn a_caller_with_a_runtime_is_served_on_it() {
+        let background = Background::of_this_process().unwrap();
+        let here = Handle::current().id();
+        assert_eq!(background.serve(async { Handle::current().id() }).await, here);
+        assert_eq!(background.nearby().id(), here);
+    }
+
+    #[test]
+    fn a_caller_without_one_is_served_in_the_background() {
+        let background = Background::of_this_process().unwrap();
+        let work = background.serve(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Handle::current().id()
+        });
+        // Polled by hand: this thread has no runtime.
+        let mut work = std::pin::pin!(work);
+        let served = loop {
+            match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(served) => break served,
+                Poll::Pending => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(served, background.handle.id());
+        assert_eq!(background.nearby().id(), background.handle.id());
+    }
+}
