@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use belljar_runtime::SandboxConfig;
+use belljar_runtime::{Runtime, SandboxConfig};
 use belljar_testing::{
-    config, control_groups_of, data, eventually, only_on, processes_below, run, runtime, sandbox_with,
+    build, config, control_groups_of, data, eventually, only_on, processes_below, run, runtime, sandbox_with,
 };
 
 #[tokio::test]
@@ -45,4 +45,27 @@ async fn many_runs_leave_no_descriptor_process_or_control_group() {
     // The engine's own group, in which those of the cells were, goes with the engine.
     drop(runtime);
     assert_eq!(control_groups_of(std::process::id()), Vec::<PathBuf>::new(), "control groups are left");
+}
+
+/// Cells that were to be ready once are not kept ready for ever, whether their caller waited or not.
+#[tokio::test]
+async fn warming_that_is_given_up_leaves_the_stock_as_it_was() {
+    if !only_on("native", "a container that comes back stays idle, as it should") {
+        return;
+    }
+    let Some(runtime) = build(Runtime::builder().max_overflow(12)) else { return };
+    let sandbox = sandbox_with(&runtime, SandboxConfig { pool_size: 1, ..config() }).await;
+    tokio::select! {
+        biased;
+        warmed = sandbox.warm(12) => warmed.unwrap(),
+        () = eventually("the first of them is there", || sandbox.stats().made > 1) => {}
+    }
+    for _ in 0..sandbox.stats().made + 12 {
+        assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
+    }
+    eventually("the stock is as large as the config says", || {
+        let stats = sandbox.stats();
+        (stats.idle, stats.making) == (1, 0)
+    })
+    .await;
 }
