@@ -71,13 +71,22 @@ pub(crate) enum Ending {
     Died(Autopsy),
 }
 
-/// Facts about the run that the transcript itself does not hold.
-#[derive(Debug)]
-pub(crate) struct Facts<'a> {
-    pub(crate) ending: Ending,
-    pub(crate) elapsed: Duration,
+/// What is known of a run before it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditions<'a> {
     pub(crate) timeout: Duration,
     pub(crate) limits: &'a ResourceLimits,
+    pub(crate) engine: &'a str,
+    /// What every result of this sandbox warns of.
+    pub(crate) warnings: &'a [String],
+}
+
+/// What the host knows of a run once it is over.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) conditions: Conditions<'a>,
+    pub(crate) ending: Ending,
+    pub(crate) elapsed: Duration,
     pub(crate) used: CellUsage,
     /// Whether a place the script may write to was full when the script failed.
     pub(crate) scratch_was_full: bool,
@@ -85,10 +94,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) was_interrupted: bool,
     /// The hosts it reached, or wanted to.
     pub(crate) network: Vec<Decision>,
-    pub(crate) engine: &'a str,
     /// What the engine itself calls the place it ran in.
     pub(crate) place: Option<String>,
-    pub(crate) warnings: &'a [String],
 }
 
 impl Transcript {
@@ -254,7 +261,7 @@ impl Transcript {
         usage.peak_memory_bytes = facts.used.peak_memory_bytes;
         usage.oom_kills = facts.used.oom_kills;
         usage.forks_refused = facts.used.forks_refused;
-        let mut result = ExecutionResult::new(self.id, verdict, facts.engine);
+        let mut result = ExecutionResult::new(self.id, verdict, facts.conditions.engine);
         result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
         result.intermediates = self.intermediates;
         result.logs = self.logs;
@@ -262,7 +269,7 @@ impl Transcript {
         result.stderr = self.stderr.text;
         result.error = error;
         result.traceback = self.failure.and_then(|failure| failure.traceback);
-        result.warnings = facts.warnings.to_vec();
+        result.warnings = facts.conditions.warnings.to_vec();
         result.warnings.extend(self.refusals.warnings(&facts.network));
         result.warnings.extend(warnings);
         result.network = network;
@@ -276,9 +283,9 @@ impl Transcript {
 
     /// The verdict. What the host knows counts first, and what the guest said second.
     fn judge(&self, facts: &Facts<'_>) -> (Verdict, Option<String>) {
-        let seconds = facts.timeout.as_secs_f64();
+        let seconds = facts.conditions.timeout.as_secs_f64();
         if let Ending::Flood = facts.ending {
-            let limit = with_separators(facts.limits.max_output_bytes);
+            let limit = with_separators(facts.conditions.limits.max_output_bytes);
             return (Verdict::Output, Some(format!("Script output exceeded {limit} byte limit")));
         }
         if self.result.is_some() {
@@ -308,7 +315,7 @@ impl Transcript {
                 (Verdict::TimeoutWall, Some(message))
             }
             Ending::CpuSpent => {
-                let limit = facts.limits.cpu_time().unwrap_or_default().as_secs_f64();
+                let limit = facts.conditions.limits.cpu_time().unwrap_or_default().as_secs_f64();
                 let message = format!("The script used its {limit}s of processor time and was killed");
                 (Verdict::TimeoutCpu, Some(message))
             }
@@ -393,18 +400,18 @@ mod tests {
     use super::*;
 
     fn facts(ending: Ending) -> Facts<'static> {
+        let limits = Box::leak(Box::default());
+        let conditions =
+            Conditions { timeout: Duration::from_secs(1), limits, engine: "test", warnings: &[] };
         Facts {
+            conditions,
             ending,
             elapsed: Duration::from_millis(1500),
-            timeout: Duration::from_secs(1),
-            limits: Box::leak(Box::default()),
             used: CellUsage::default(),
             scratch_was_full: false,
             was_interrupted: false,
             network: Vec::new(),
-            engine: "test",
             place: None,
-            warnings: &[],
         }
     }
 
