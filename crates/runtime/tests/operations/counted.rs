@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use belljar_core::metrics;
-use belljar_runtime::{CheckoutError, Runtime, RuntimeError, SandboxConfig};
-
-use crate::recorder::Figures;
+use belljar_runtime::{CheckoutError, ExecutionRequest, Runtime, RuntimeError, SandboxConfig, Verdict};
 use belljar_testing::{HANG, config, eventually, run, sandbox_with};
 use belljar_testing::{build, engine, only_on};
+
+use crate::recorder::Figures;
 
 fn called(name: &str) -> SandboxConfig {
     SandboxConfig { name: name.into(), ..config() }
@@ -53,7 +53,7 @@ async fn a_run_a_failed_run_and_a_checkout_that_timed_out_are_counted() {
     let mut of =
         |name: &str, more: &str| figures.get(&format!("{name}{{engine={on},sandbox=counted{more}}}"));
     assert_eq!(of("belljar_cells_idle", ""), 0.0);
-    let retired: f64 = ["used", "in_doubt", "died_idle", "surplus"]
+    let retired: f64 = ["used", "cut_short", "in_doubt", "died_idle", "surplus"]
         .map(|reason| of("belljar_cells_retired_total", &format!(",reason={reason}")))
         .iter()
         .sum();
@@ -103,5 +103,41 @@ async fn a_container_that_is_used_again_is_counted_as_reset() {
     let second = run(&sandbox, "emit_result(2)").await;
     assert!(first.place.as_ref().is_some_and(|id| id.len() == 64), "{first:?}");
     assert_eq!(first.place, second.place);
+    runtime.shutdown().await;
+}
+
+/// A container that may be used again is lost with a script that does not end in good order. A
+/// cell that is used once was meant to go.
+#[tokio::test]
+async fn a_cell_that_goes_with_its_script_is_counted_by_whether_it_could_have_stayed() {
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder()) else { return };
+    let sandbox = sandbox_with(&runtime, called("lost")).await;
+    assert!(run(&sandbox, "emit_result(1)").await.success());
+    let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass";
+    let stubborn = ExecutionRequest::new(stubborn).with_timeout(Duration::from_millis(300));
+    assert_eq!(sandbox.run(stubborn).await.unwrap().verdict, Verdict::TimeoutWall);
+    assert_eq!(run(&sandbox, "import os; os._exit(3)").await.verdict, Verdict::Exited { code: 3 });
+    let heap = "held = []\nwhile True: held.append(bytearray(b'x') * (1 << 20))";
+    let killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)";
+    // Where memory is not counted, the machine's own would be eaten up.
+    let is_counted = runtime.capabilities().has("cgroup_memory");
+    let verdict = run(&sandbox, if is_counted { heap } else { killed }).await.verdict;
+    assert_eq!(verdict, if is_counted { Verdict::Oom } else { Verdict::Signaled { signal: 9 } });
+    let mut session = sandbox.session().await.unwrap();
+    assert!(session.step("x = 1").await.unwrap().success());
+    drop(session);
+    tokio::time::timeout(HANG, sandbox.at_rest()).await.unwrap();
+
+    let on = engine();
+    let mut retired = |reason: &str| {
+        figures.get(&format!("belljar_cells_retired_total{{engine={on},sandbox=lost,reason={reason}}}"))
+    };
+    let seen = (retired("used"), retired("cut_short"), retired("in_doubt"), retired("died_idle"));
+    match on {
+        // The session's, and those of the three; the first was reset.
+        "docker" => assert_eq!(seen, (1.0, 3.0, 0.0, 0.0)),
+        _ => assert_eq!(seen, (5.0, 0.0, 0.0, 0.0)),
+    }
     runtime.shutdown().await;
 }
