@@ -137,8 +137,10 @@ pub const CELLS_RETIRED: Metric = metric(
     "belljar_cells_retired_total",
     Kind::Counter,
     &[ENGINE, SANDBOX, REASON],
-    "Cells that were destroyed: `used` after their last use, `in_doubt` because a reset failed, \
-     `died_idle` because they were found dead, `surplus` because nobody needs them any more.",
+    "Cells that were destroyed: `used` after their last use or their session, `cut_short` because the run \
+     in a cell that may be used again was killed or lost, `in_doubt` because a reset failed, `died_idle` \
+     because they were found dead, `surplus` because nobody needs them any more. Cells that are used once \
+     are `used` however their run ended.",
 );
 /// Cells that wait to be used.
 pub const CELLS_IDLE: Metric =

@@ -76,6 +76,34 @@ fn exit_codes() -> String {
     page
 }
 
+/// Wraps text as the manual is wrapped: at 100 columns, each line but the first after `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        let width = line.chars().count() + 1 + word.chars().count();
+        if line.trim().is_empty() {
+            line.push_str(word);
+        } else if width <= WIDTH {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn no_line_of_prose_is_too_wide() {
+    for page in [environment(), metrics()] {
+        for line in page.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
 fn environment() -> String {
     let mut page = format!("# Environment variables\n\n{NOTICE}\nNone of these is needed.\n");
     for (reader, title, about) in [
@@ -83,27 +111,30 @@ fn environment() -> String {
         (Reader::Library, "The library", "Read by the command too. What a program sets in code wins."),
         (Reader::Docker, "The docker engine", "As Docker's own client reads them."),
     ] {
-        page += &format!("\n## {title}\n\n{about}\n\n| variable | meaning |\n|---|---|\n");
+        page += &format!("\n## {title}\n\n{about}\n\n");
         for variable in environment::ALL.iter().filter(|variable| variable.reader == reader) {
-            page += &format!("| `{}` | {} |\n", variable.name, variable.meaning);
+            page += &wrapped(&format!("* `{}`: {}", variable.name, variable.meaning), "  ");
         }
     }
-    page + "\n## Installers and secrets\n\n\
-            Packages are installed with the settings of `pip` and `uv` in the environment (`PIP_INDEX_URL`, `UV_INDEX`, …), \
-            but for those that would change where packages go.\n\n\
-            The names in a sandbox's `secrets`, and those given to `--secret`, are looked up in the command's environment.\n"
+    let installers = "Packages are installed with the settings of `pip` and `uv` in the environment \
+                      (`PIP_INDEX_URL`, `UV_INDEX`, …), but for those that would change where packages go.";
+    let secrets = "The names in a sandbox's `secrets`, and those given to `--secret`, are looked up in the \
+                   command's environment.";
+    page + &format!("\n## Installers and secrets\n\n{}\n{}", wrapped(installers, ""), wrapped(secrets, ""))
 }
 
 fn metrics() -> String {
-    let mut page = format!(
-        "# Metrics\n\n{NOTICE}\nBelljar counts through the `metrics` facade. Nothing is kept until a program installs a \
-         recorder, which it must do before it opens a sandbox.\n\n\
-         | metric | kind | labels | meaning |\n|---|---|---|---|\n"
-    );
+    let about = "Belljar counts through the `metrics` facade. Nothing is kept until a program installs a \
+                 recorder, which it must do before it opens a sandbox.";
+    let mut page =
+        format!("# Metrics\n\n{NOTICE}\n{}\n| metric | kind | labels |\n|---|---|---|\n", wrapped(about, ""));
+    let mut meanings = String::new();
     for metrics::Metric { name, kind, labels, meaning } in metrics::ALL {
         let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
-        page += &format!("| `{name}` | {} | {} | {meaning} |\n", kind.name(), labels.join(", "));
+        page += &format!("| `{name}` | {} | {} |\n", kind.name(), labels.join(", "));
+        meanings += &wrapped(&format!("* `{name}`: {meaning}"), "  ");
     }
     let verdicts: Vec<_> = Verdict::NAMES.iter().map(|name| format!("`{name}`")).collect();
-    page + &format!("\nThe verdicts of runs are {}, and `{}`.\n", verdicts.join(", "), metrics::ABANDONED)
+    let verdicts = format!("The verdicts of runs are {}, and `{}`.", verdicts.join(", "), metrics::ABANDONED);
+    page + &format!("\n## What they say\n\n{meanings}\n{}", wrapped(&verdicts, ""))
 }

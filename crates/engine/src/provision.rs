@@ -1,15 +1,18 @@
 //! Provides the interpreter and the packages of a config, on this machine.
 //!
 //! Engines whose guests run on this machine need both. Finding and installing run other programs
-//! and wait for them, so this work is done on a separate thread.
+//! and wait for them, so this work is done on a separate thread. Whoever drops the future stops the
+//! installer; [`Provisioner::settle`] waits until it is gone.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::config::SandboxConfig;
 use belljar_core::{Secret, environment};
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
-use crate::builder::{Layer, LayerError, LayerSpec, LayerStore};
+use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
 
@@ -47,7 +50,7 @@ impl ProvisionSettings {
         let cache = self.cache.or_else(default_cache_dir).ok_or(ProvisionError::NoCacheDirectory)?;
         let mut search = Search::from_env(Some(cache.clone()));
         search.explicit = self.python.or(search.explicit);
-        Ok(Provisioner { cache, search, installer_env: self.installer_env })
+        Ok(Provisioner { cache, search, installer_env: self.installer_env, stopping: Stopping::default() })
     }
 }
 
@@ -57,6 +60,7 @@ pub struct Provisioner {
     cache: PathBuf,
     search: Search,
     installer_env: Vec<(String, Secret)>,
+    stopping: Stopping,
 }
 
 impl Provisioner {
@@ -87,7 +91,14 @@ impl Provisioner {
         let store = LayerStore::new(self.cache.join("layers"))
             .with_env(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
         let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
-        let install = blocking(move || Ok(store.ensure(&spec, &mut |step| drop(news.send(step)))?));
+        let (stopper, stop) = Stop::pair().map_err(ProvisionError::Thread)?;
+        let (at_work, ended) = oneshot::channel();
+        let install = blocking(move || {
+            let _at_work: oneshot::Sender<()> = at_work;
+            Ok(store.ensure_unless(&stop, &spec, &mut |step| drop(news.send(step)))?)
+        });
+        let _stopped_if_dropped =
+            Installation { _stopper: stopper, ended: Some(ended), stopping: &self.stopping };
         tokio::pin!(install);
         let layer = loop {
             tokio::select! {
@@ -99,6 +110,36 @@ impl Provisioner {
             progress(step);
         }
         Ok((interpreter, Some(layer)))
+    }
+
+    /// Waits until every installer that was stopped is gone, and its files too.
+    pub async fn settle(&self) {
+        let those = std::mem::take(&mut *self.stopping.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for ended in those {
+            // The other side is never used. It goes away with the thread.
+            let _ = ended.await;
+        }
+    }
+}
+
+/// Installations that were stopped and may not have ended yet.
+#[derive(Debug, Clone, Default)]
+struct Stopping(Arc<Mutex<Vec<oneshot::Receiver<()>>>>);
+
+/// An installation on its thread. Dropping this stops it, if it has not ended.
+struct Installation<'a> {
+    _stopper: Stopper,
+    /// `None` only while being dropped.
+    ended: Option<oneshot::Receiver<()>>,
+    stopping: &'a Stopping,
+}
+
+impl Drop for Installation<'_> {
+    fn drop(&mut self) {
+        let goes_on = |ended: &mut oneshot::Receiver<()>| ended.try_recv() == Err(TryRecvError::Empty);
+        let mut those = self.stopping.0.lock().unwrap_or_else(PoisonError::into_inner);
+        those.extend(self.ended.take());
+        those.retain_mut(goes_on);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::conversation::{Concluded, Conversation, Progress, Terms};
 use crate::deadlines::{Allowance, Deadlines};
 use crate::mask::Mask;
 use crate::meters::{Identity, RunMeters, note_cell, note_result};
-use crate::transcript::{Ending, Facts, Transcript};
+use crate::transcript::{Conditions, Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
 
 /// Runs scripts in cells under one policy.
@@ -117,26 +117,24 @@ impl ScriptExecutor {
         sink: &mut dyn EventSink,
     ) -> ExecutionResult {
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
-        let (result, unsaid) = transcript.conclude(&self.facts(Ending::Cancelled, CellUsage::default()));
+        let facts = Facts {
+            conditions: self.conditions(self.limits.execution_timeout()),
+            ending: Ending::Cancelled,
+            elapsed: Duration::ZERO,
+            used: CellUsage::default(),
+            scratch_was_full: false,
+            was_interrupted: false,
+            network: Vec::new(),
+            place: None,
+        };
+        let (result, unsaid) = transcript.conclude(&facts);
         self.meters.begin().ended(&result);
         note_result(&span, &result);
         Concluded { result, unsaid, script_is_over: false }.say(sink).await
     }
 
-    fn facts(&self, ending: Ending, used: CellUsage) -> Facts<'_> {
-        Facts {
-            ending,
-            elapsed: Duration::ZERO,
-            timeout: self.limits.execution_timeout(),
-            limits: &self.limits,
-            used,
-            scratch_was_full: false,
-            was_interrupted: false,
-            network: Vec::new(),
-            engine: self.engine,
-            place: None,
-            warnings: &self.warnings,
-        }
+    fn conditions(&self, timeout: Duration) -> Conditions<'_> {
+        Conditions { timeout, limits: &self.limits, engine: self.engine, warnings: &self.warnings }
     }
 
     /// The same as [`Self::conclude`], in a cell of a pool. Ends early when the sandbox is closed
@@ -192,8 +190,8 @@ impl ScriptExecutor {
             sink,
             progress: Progress::with_limit(limit),
         };
-        let facts = Facts { timeout, ..self.facts(Ending::Finished, CellUsage::default()) };
-        let terms = Terms { request: line.into(), leftovers, used_before, started, until, facts };
+        let conditions = self.conditions(timeout);
+        let terms = Terms { request: line.into(), leftovers, used_before, started, until, conditions };
         span.record("request_bytes", terms.request.len());
         let concluded = conversation.hold(terms).await;
         running.ended(&concluded.result);

@@ -148,7 +148,7 @@ impl HeldCell {
         let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
         let concluded = self.executor.conclude_leased(&mut lease, run).await?;
         // A cell that cannot be used again is dropped before the last events are told.
-        let kept = concluded.script_is_over.then_some(lease);
+        let kept = concluded.script_is_over.then_some(lease).inspect(Lease::pause);
         let result = concluded.say(sink).await;
         place.put_back(kept);
         Ok(result)

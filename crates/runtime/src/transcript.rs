@@ -1,21 +1,34 @@
 //! What is known about a run so far, and the result that follows from it. Pure: no clock, no I/O.
+//!
+//! ```text
+//!  frames, output ──► Transcript ──conclude──► result, last events
+//!                         ▲ judgement: which verdict
+//!  Conditions ──► Facts ──┘
+//! ```
+
+mod captured;
+mod facts;
+mod judgement;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use belljar_core::config::{ExecutionMode, ResourceLimits};
+use belljar_core::config::ExecutionMode;
 use belljar_core::json::Repairs;
 use belljar_core::wire::GuestFrame;
 use belljar_core::{
     Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLine, NetworkVerdict,
-    OutputStream, Usage, Verdict,
+    OutputStream, Usage,
 };
-use belljar_engine::{Autopsy, CellUsage, End, Leftovers};
+use belljar_engine::Leftovers;
 
-use crate::mask::{Mask, MaskedStream};
+use crate::mask::Mask;
 use crate::network::Refusals;
-use crate::utf8::Decoder;
 use crate::warnings::{self, Seen};
+use captured::Captured;
+pub(crate) use facts::{Conditions, Ending, Facts};
+pub(crate) use judgement::cause_of_death;
 
 /// Everything the guest has said that matters.
 #[derive(Debug)]
@@ -43,52 +56,6 @@ struct Failure {
     message: String,
     traceback: Option<String>,
     timed_out: bool,
-}
-
-#[derive(Debug)]
-struct Captured {
-    text: String,
-    masked: MaskedStream,
-    decoder: Decoder,
-}
-
-/// Why the host stopped listening.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Ending {
-    /// The script is over.
-    Finished,
-    /// Its outcome is known, it went on for too long after that, and the cell was killed.
-    Overstayed,
-    /// The time limit passed, and the cell was killed.
-    Deadline,
-    /// The processor time was used up, and the cell was killed.
-    CpuSpent,
-    /// It wrote too much, and the cell was killed.
-    Flood,
-    /// The caller gave up, and the cell was killed.
-    Cancelled,
-    /// The cell ended by itself.
-    Died(Autopsy),
-}
-
-/// Facts about the run that the transcript itself does not hold.
-#[derive(Debug)]
-pub(crate) struct Facts<'a> {
-    pub(crate) ending: Ending,
-    pub(crate) elapsed: Duration,
-    pub(crate) timeout: Duration,
-    pub(crate) limits: &'a ResourceLimits,
-    pub(crate) used: CellUsage,
-    /// Whether a place the script may write to was full when the script failed.
-    pub(crate) scratch_was_full: bool,
-    /// Whether the caller interrupted the script.
-    pub(crate) was_interrupted: bool,
-    /// The hosts it reached, or wanted to.
-    pub(crate) network: Vec<Decision>,
-    pub(crate) engine: &'a str,
-    /// What the engine itself calls the place it ran in.
-    pub(crate) place: Option<String>,
-    pub(crate) warnings: &'a [String],
 }
 
 impl Transcript {
@@ -254,7 +221,7 @@ impl Transcript {
         usage.peak_memory_bytes = facts.used.peak_memory_bytes;
         usage.oom_kills = facts.used.oom_kills;
         usage.forks_refused = facts.used.forks_refused;
-        let mut result = ExecutionResult::new(self.id, verdict, facts.engine);
+        let mut result = ExecutionResult::new(self.id, verdict, facts.conditions.engine);
         result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
         result.intermediates = self.intermediates;
         result.logs = self.logs;
@@ -262,7 +229,7 @@ impl Transcript {
         result.stderr = self.stderr.text;
         result.error = error;
         result.traceback = self.failure.and_then(|failure| failure.traceback);
-        result.warnings = facts.warnings.to_vec();
+        result.warnings = facts.conditions.warnings.to_vec();
         result.warnings.extend(self.refusals.warnings(&facts.network));
         result.warnings.extend(warnings);
         result.network = network;
@@ -273,75 +240,6 @@ impl Transcript {
         events.push(Event::new(execution_id, seq, EventKind::Ended { result: Arc::clone(&result) }));
         (result, events)
     }
-
-    /// The verdict. What the host knows counts first, and what the guest said second.
-    fn judge(&self, facts: &Facts<'_>) -> (Verdict, Option<String>) {
-        let seconds = facts.timeout.as_secs_f64();
-        if let Ending::Flood = facts.ending {
-            let limit = with_separators(facts.limits.max_output_bytes);
-            return (Verdict::Output, Some(format!("Script output exceeded {limit} byte limit")));
-        }
-        if self.result.is_some() {
-            return (Verdict::Ok, None);
-        }
-        if let Some(failure) = &self.failure {
-            let message = Some(failure.message.clone());
-            if failure.timed_out {
-                return (Verdict::TimeoutWall, message);
-            }
-            // What the kernel says about a limit counts more than what the script made of it.
-            let verdict = match facts {
-                Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
-                Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
-                Facts { scratch_was_full: true, .. } => Verdict::Disk,
-                Facts { was_interrupted: true, .. } => Verdict::Cancelled,
-                _ => Verdict::Exception,
-            };
-            return (verdict, message);
-        }
-        match facts.ending {
-            Ending::Deadline => {
-                let message = format!(
-                    "Timed out waiting for container response: the script ran past its limit of {seconds}s, did not stop \
-                     by itself, and was killed"
-                );
-                (Verdict::TimeoutWall, Some(message))
-            }
-            Ending::CpuSpent => {
-                let limit = facts.limits.cpu_time().unwrap_or_default().as_secs_f64();
-                let message = format!("The script used its {limit}s of processor time and was killed");
-                (Verdict::TimeoutCpu, Some(message))
-            }
-            Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
-            Ending::Died(autopsy) => died(autopsy.end, &facts.used),
-            _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
-            _ => {
-                let message = "Script finished without calling emit_result".to_owned();
-                (Verdict::NoResult, Some(message))
-            }
-        }
-    }
-}
-
-fn died(end: End, used: &CellUsage) -> (Verdict, Option<String>) {
-    let (verdict, cause) = cause_of_death(end, used);
-    (verdict, Some(format!("Container stdout closed unexpectedly: {cause}")))
-}
-
-/// How a cell died that nobody killed, as a verdict and in words. Only what this run used counts,
-/// because an earlier step may have had processes killed.
-pub(crate) fn cause_of_death(end: End, used: &CellUsage) -> (Verdict, String) {
-    const SIGKILL: i32 = 9;
-    match end {
-        End::Signaled(SIGKILL) | End::Killed if used.oom_kills > Some(0) => {
-            (Verdict::Oom, "it used more memory than its limit allows and the kernel killed it".to_owned())
-        }
-        End::Signaled(signal) => {
-            (Verdict::Signaled { signal }, format!("the process was killed by signal {signal}"))
-        }
-        End::Exited(code) => (Verdict::Exited { code }, format!("the process exited with code {code}")),
-        End::Killed => (Verdict::Infra, "the cell was lost, and not by the script's doing".to_owned()),
-    }
 }
 
 /// What a guest wrote, with secrets hidden. Records what had to be changed.
@@ -350,207 +248,4 @@ fn hidden((json, repaired): (Json, Repairs), mask: &Mask, repairs: &mut Repairs)
     repairs.add(repaired);
     repairs.add(masked);
     json
-}
-
-fn with_separators(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-impl Captured {
-    fn new(mask: &Mask) -> Self {
-        Self { text: String::new(), masked: mask.stream(), decoder: Decoder::default() }
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> Option<String> {
-        let text = self.decoder.push(&self.masked.push(bytes));
-        self.keep(text)
-    }
-
-    fn finish(&mut self) -> Option<String> {
-        let text = self.decoder.push(&self.masked.finish()) + &self.decoder.finish();
-        self.keep(text)
-    }
-
-    fn keep(&mut self, text: String) -> Option<String> {
-        self.text.push_str(&text);
-        (!text.is_empty()).then_some(text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use belljar_core::Secret;
-    use belljar_core::wire::Envelope;
-
-    use super::*;
-
-    fn facts(ending: Ending) -> Facts<'static> {
-        Facts {
-            ending,
-            elapsed: Duration::from_millis(1500),
-            timeout: Duration::from_secs(1),
-            limits: Box::leak(Box::default()),
-            used: CellUsage::default(),
-            scratch_was_full: false,
-            was_interrupted: false,
-            network: Vec::new(),
-            engine: "test",
-            place: None,
-            warnings: &[],
-        }
-    }
-
-    impl Transcript {
-        /// The result, without the events.
-        fn concluded(self, facts: &Facts<'_>) -> ExecutionResult {
-            let (result, events) = self.conclude(facts);
-            let last = events.last().map(|event| &event.kind);
-            assert_eq!(last, Some(&EventKind::Ended { result: Arc::clone(&result) }));
-            Arc::unwrap_or_clone(result)
-        }
-    }
-
-    fn after(frames: &[&str], mode: ExecutionMode) -> Transcript {
-        let mut transcript = Transcript::new(ExecutionId::new("e"), mode, Mask::default());
-        for frame in frames {
-            transcript.frame(Envelope::parse(frame.as_bytes()).unwrap().frame, false);
-        }
-        transcript
-    }
-
-    fn dead(end: End, oom_kills: u64) -> Facts<'static> {
-        let used = CellUsage { oom_kills: Some(oom_kills), ..CellUsage::default() };
-        Facts { used, ..facts(Ending::Died(Autopsy { end, usage: CellUsage::default() })) }
-    }
-
-    const DONE: &str = r#"{"type":"script_done"}"#;
-
-    #[test]
-    fn a_script_that_ends_without_a_result_failed_as_a_plan_and_is_fine_as_a_step() {
-        let plan = after(&[DONE], ExecutionMode::Plan).concluded(&facts(Ending::Finished));
-        assert_eq!(plan.verdict, Verdict::NoResult);
-        let step = after(&[DONE], ExecutionMode::Interactive).concluded(&facts(Ending::Finished));
-        assert_eq!((step.verdict, step.final_data), (Verdict::Ok, None));
-    }
-
-    #[test]
-    fn the_first_outcome_stands() {
-        let frames = [
-            r#"{"type":"final_result","data":1}"#,
-            r#"{"type":"final_result","data":2}"#,
-            r#"{"type":"error","message":"late"}"#,
-        ];
-        let result = after(&frames, ExecutionMode::Plan).concluded(&facts(Ending::Finished));
-        assert_eq!((result.verdict, result.final_data.unwrap().as_str()), (Verdict::Ok, "1"));
-    }
-
-    #[test]
-    fn a_null_result_is_a_result() {
-        let result = after(&[r#"{"type":"final_result","data":null}"#], ExecutionMode::Plan);
-        assert_eq!(result.concluded(&facts(Ending::Finished)).final_data.unwrap().as_str(), "null");
-    }
-
-    #[test]
-    fn a_guest_that_claims_a_timeout_before_time_is_not_believed() {
-        let claim = br#"{"type":"error","message":"Script timed out after 1s","timed_out":true}"#;
-        let verdict = |time_is_up| {
-            let mut transcript = after(&[], ExecutionMode::Plan);
-            transcript.frame(Envelope::parse(claim).unwrap().frame, time_is_up);
-            transcript.concluded(&facts(Ending::Finished)).verdict
-        };
-        assert_eq!(verdict(true), Verdict::TimeoutWall);
-        // It is late enough when the verdict is given, but it was not when the guest said so.
-        assert_eq!(verdict(false), Verdict::Exception);
-    }
-
-    #[test]
-    fn each_death_has_its_own_verdict() {
-        let verdict = |facts: Facts<'_>| after(&[], ExecutionMode::Plan).concluded(&facts).verdict;
-        assert_eq!(verdict(dead(End::Exited(3), 0)), Verdict::Exited { code: 3 });
-        assert_eq!(verdict(dead(End::Signaled(9), 0)), Verdict::Signaled { signal: 9 });
-        assert_eq!(verdict(dead(End::Signaled(9), 1)), Verdict::Oom);
-        assert_eq!(verdict(dead(End::Killed, 1)), Verdict::Oom);
-        assert_eq!(verdict(dead(End::Killed, 0)), Verdict::Infra);
-        assert_eq!(verdict(facts(Ending::Deadline)), Verdict::TimeoutWall);
-        assert_eq!(verdict(facts(Ending::Flood)), Verdict::Output);
-        assert_eq!(verdict(facts(Ending::CpuSpent)), Verdict::TimeoutCpu);
-        assert_eq!(verdict(facts(Ending::Cancelled)), Verdict::Cancelled);
-    }
-
-    #[test]
-    fn a_failure_beside_a_limit_that_was_hit_is_the_limits_doing() {
-        let frames = [r#"{"type":"error","message":"OSError"}"#];
-        let verdict = |facts| after(&frames, ExecutionMode::Plan).concluded(&facts).verdict;
-        let killed = CellUsage { oom_kills: Some(1), ..CellUsage::default() };
-        assert_eq!(verdict(Facts { used: killed, ..facts(Ending::Finished) }), Verdict::Oom);
-        assert_eq!(verdict(Facts { scratch_was_full: true, ..facts(Ending::Finished) }), Verdict::Disk);
-        assert_eq!(verdict(facts(Ending::Finished)), Verdict::Exception);
-        let fine = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan);
-        assert_eq!(fine.concluded(&Facts { used: killed, ..facts(Ending::Finished) }).verdict, Verdict::Ok);
-    }
-
-    #[test]
-    fn a_failure_after_refused_forks_is_the_limits_doing() {
-        let frames = [r#"{"type":"error","message":"BlockingIOError"}"#];
-        let refused = CellUsage { forks_refused: Some(1), ..CellUsage::default() };
-        let result = after(&frames, ExecutionMode::Plan)
-            .concluded(&Facts { used: refused, ..facts(Ending::Finished) });
-        assert_eq!(result.verdict, Verdict::Pids);
-    }
-
-    #[test]
-    fn a_secret_is_hidden_wherever_the_guest_puts_it() {
-        let mask = Mask::new(&[Secret::new("hunter2")]);
-        let mut transcript = Transcript::new(ExecutionId::new("e"), ExecutionMode::Plan, mask);
-        let frames = [
-            r#"{"type":"log","message":"hunter2"}"#,
-            r#"{"type":"intermediate","label":"hunter2","data":"\u0068unter2"}"#,
-            r#"{"type":"error","message":"no hunter2","traceback":"at hunter2"}"#,
-        ];
-        let mut events: Vec<_> = frames
-            .iter()
-            .filter_map(|frame| transcript.frame(Envelope::parse(frame.as_bytes()).unwrap().frame, false))
-            .collect();
-        events.extend(transcript.printed(OutputStream::Stdout, b"my hunt"));
-        events.extend(transcript.printed(OutputStream::Stdout, b"er2 and a hunter"));
-        events.extend(transcript.printed(OutputStream::Stderr, b"hunter2"));
-        events.extend(transcript.rest());
-        let result = transcript.concluded(&facts(Ending::Finished));
-        assert!(!format!("{events:?} {result:?}").contains("hunter2"), "{events:#?} {result:#?}");
-        assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("my *** and a hunter", "***"));
-        assert_eq!(result.error.as_deref(), Some("no ***"));
-    }
-
-    #[test]
-    fn events_and_result_agree_on_what_was_printed() {
-        let mut transcript = after(&[], ExecutionMode::Plan);
-        let mut told = String::new();
-        let mut hear = |event: Event| match event.kind {
-            EventKind::Stdout { text } => told.push_str(&text),
-            other => panic!("{other:?}"),
-        };
-        for piece in [&b"a\xe2\x82"[..], b"\xac b\xe2"] {
-            transcript.printed(OutputStream::Stdout, piece).map(&mut hear);
-        }
-        transcript.rest().for_each(hear);
-        let result = transcript.concluded(&facts(Ending::Finished));
-        assert_eq!((told.as_str(), result.stdout.as_str()), ("a€ b\u{fffd}", "a€ b\u{fffd}"));
-    }
-
-    #[test]
-    fn a_flood_after_the_result_is_still_a_flood() {
-        let result = after(&[r#"{"type":"final_result","data":1}"#], ExecutionMode::Plan)
-            .concluded(&facts(Ending::Flood));
-        assert_eq!(result.verdict, Verdict::Output);
-        assert_eq!(result.error.unwrap(), "Script output exceeded 1,048,576 byte limit");
-        assert_eq!(result.final_data, None);
-    }
 }

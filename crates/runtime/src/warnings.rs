@@ -68,7 +68,8 @@ fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<S
 /// Processes the kernel killed, if the verdict does not say so.
 fn killed(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
     let count = facts.used.oom_kills.filter(|count| *count > 0 && *verdict != Verdict::Oom)?;
-    let (processes, limit) = (if count == 1 { "process" } else { "processes" }, facts.limits.memory_mb);
+    let (processes, limit) =
+        (if count == 1 { "process" } else { "processes" }, facts.conditions.limits.memory_mb);
     Some(format!(
         "the kernel killed {count} {processes} of this run for memory; together they may use {limit} MiB"
     ))
@@ -77,7 +78,9 @@ fn killed(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
 /// Processes the kernel refused to make, if the verdict does not say so.
 fn refused(facts: &Facts<'_>, verdict: &Verdict) -> Option<String> {
     let count = facts.used.forks_refused.filter(|count| *count > 0 && *verdict != Verdict::Pids)?;
-    let (what, limit) =
-        (if count == 1 { "process or thread" } else { "processes or threads" }, facts.limits.pids_limit);
+    let (what, limit) = (
+        if count == 1 { "process or thread" } else { "processes or threads" },
+        facts.conditions.limits.pids_limit,
+    );
     Some(format!("the kernel refused to make {count} {what} of this run; there may be {limit} at a time"))
 }

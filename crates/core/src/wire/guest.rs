@@ -56,6 +56,10 @@ pub enum GuestFrame<'a> {
     Ready {
         /// The number of the protocol that the guest speaks. 0 if it does not say.
         protocol: u32,
+        /// What the guest has prepared. Only a guest without a zygote or a supervisor says it:
+        /// theirs have told the host before.
+        #[cfg_attr(test, schemars(flatten))]
+        report: Option<GuestReport>,
     },
     /// `emit_log`.
     Log {
@@ -93,6 +97,18 @@ pub enum GuestFrame<'a> {
     ScriptDone,
 }
 
+/// What a guest has prepared for its scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GuestReport {
+    /// The interpreter's version.
+    pub python: String,
+    /// Names of the tools that scripts can call.
+    pub tools: Vec<String>,
+    /// A tool that did not load, or a preload that failed.
+    pub warnings: Vec<String>,
+}
+
 /// A line as it is on the wire: the fields of all frames side by side.
 #[derive(Deserialize)]
 struct Fields<'a> {
@@ -105,6 +121,12 @@ struct Fields<'a> {
     stderr: Option<u64>,
     #[serde(default)]
     protocol: Option<u32>,
+    #[serde(default)]
+    python: Option<String>,
+    #[serde(default)]
+    tools: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
     #[serde(borrow, default)]
     level: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -136,7 +158,11 @@ impl<'a> Envelope<'a> {
         let fields: Fields<'a> = serde_json::from_slice(line).ok()?;
         let message = fields.message.unwrap_or_default();
         let frame = match fields.r#type {
-            Kind::Ready => GuestFrame::Ready { protocol: fields.protocol.unwrap_or_default() },
+            Kind::Ready => {
+                let (tools, warnings) = (fields.tools, fields.warnings);
+                let report = fields.python.map(|python| GuestReport { python, tools, warnings });
+                GuestFrame::Ready { protocol: fields.protocol.unwrap_or_default(), report }
+            }
             Kind::Log => GuestFrame::Log {
                 level: LogLevel::from_guest(fields.level.as_deref().unwrap_or_default()),
                 message,
@@ -213,7 +239,12 @@ mod tests {
     #[test]
     fn what_a_guest_leaves_out_has_a_meaning() {
         let frame = |line: &'static str| Envelope::parse(line.as_bytes()).unwrap().frame;
-        assert!(matches!(frame(r#"{"type":"ready"}"#), GuestFrame::Ready { protocol: 0 }));
+        assert!(matches!(frame(r#"{"type":"ready"}"#), GuestFrame::Ready { protocol: 0, report: None }));
+        let told = GuestReport { python: "3.12.1".into(), tools: Vec::new(), warnings: Vec::new() };
+        assert!(matches!(
+            frame(r#"{"type":"ready","python":"3.12.1"}"#),
+            GuestFrame::Ready { protocol: 0, report: Some(report) } if report == told
+        ));
         assert!(matches!(
             frame(r#"{"type":"log"}"#),
             GuestFrame::Log { level: LogLevel::Info, message } if message.is_empty()

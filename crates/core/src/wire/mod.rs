@@ -26,7 +26,7 @@ mod lines;
 #[cfg(test)]
 pub(crate) mod schema;
 
-pub use guest::{Envelope, GuestFrame, PrintedBefore};
+pub use guest::{Envelope, GuestFrame, GuestReport, PrintedBefore};
 pub use host::{Execute, HostFrame};
 pub use lines::{LineTooLong, Lines};
 

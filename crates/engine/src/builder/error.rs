@@ -51,6 +51,9 @@ pub enum LayerError {
         /// The likely cause.
         hint: Option<Hint>,
     },
+    /// It was stopped, because nobody waits for it any more.
+    #[error("the installation was stopped")]
+    Stopped,
     /// Others could have changed the store, or the layer in it.
     #[error(
         "the cache of packages is not used: {source}. Remove it, take away others' right to write (chmod go-w, setfacl -b), or choose another (BELLJAR_CACHE)"
@@ -90,6 +93,7 @@ impl LayerError {
             Self::Install { .. }
             | Self::NoRequirements
             | Self::Requirement { .. }
+            | Self::Stopped
             | Self::Untrusted { .. } => Fault::Caller,
         }
     }

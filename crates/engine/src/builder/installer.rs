@@ -4,11 +4,13 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use belljar_core::environment::PATH;
 
+use super::run::output;
 use super::spec::LayerSpec;
+use super::stop::Stop;
 
 /// The program that fills a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +47,16 @@ const NEVER_PASSED: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// Settings for quiet output, and against what a configuration file may have turned on.
+/// Settings for quiet output, and against what a configuration file may have turned on. Nothing may
+/// ask at the terminal: an installer is in the background there, and would be stopped for good.
 const ALWAYS_PASSED: &[(&str, &str)] = &[
+    ("GIT_TERMINAL_PROMPT", "0"),
     ("NO_COLOR", "1"),
     ("PIP_NO_COLOR", "1"),
     ("PIP_REQUIRE_VIRTUALENV", "0"),
     ("PIP_ROOT_USER_ACTION", "ignore"),
     ("PIP_USER", "0"),
+    ("SSH_ASKPASS_REQUIRE", "force"),
     ("UV_NO_PROGRESS", "1"),
 ];
 
@@ -80,11 +85,11 @@ impl Environment<'_> {
 
 impl Installer {
     /// Chooses uv if it is on `PATH` and runs, else pip.
-    pub(super) fn choose(environment: Environment<'_>) -> Self {
+    pub(super) fn choose(environment: Environment<'_>, stop: &Stop) -> Self {
         let path = environment.get(PATH).unwrap_or_default();
         let programs =
             env::split_paths(&path).filter(|place| place.is_absolute()).map(|place| place.join("uv"));
-        let works = |program: &PathBuf| program.is_file() && says_it_is_uv(program, environment);
+        let works = |program: &PathBuf| program.is_file() && says_it_is_uv(program, environment, stop);
         programs.into_iter().find(works).map_or(Self::Pip, |program| Self::Uv { program })
     }
 
@@ -142,11 +147,11 @@ impl fmt::Display for Installer {
     }
 }
 
-fn says_it_is_uv(program: &Path, environment: Environment<'_>) -> bool {
+fn says_it_is_uv(program: &Path, environment: Environment<'_>, stop: &Stop) -> bool {
     let mut command = Command::new(program);
     environment.apply(&mut command);
-    let answer = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    answer.is_ok_and(|answer| answer.status.success() && answer.stdout.starts_with(b"uv "))
+    command.arg("--version");
+    output(command, stop).is_some_and(|said| said.starts_with(b"uv "))
 }
 
 /// Passes pip's settings on to uv, which does not read pip's variables. A host whose packages must

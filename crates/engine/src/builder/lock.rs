@@ -3,29 +3,42 @@
 //! The lock is an `flock` on an empty file beside the layer. The kernel releases it when its holder
 //! dies. So a free lock proves that nobody works on that key, which no process number could prove.
 //! The files stay, because removing one would let two makers lock two files of the same name.
+//!
+//! A wait for the lock asks for it again and again. The kernel's own wait could not be stopped.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
+
+use super::stop::Stop;
+
+/// How often a lock that another holds is asked for. An installer takes seconds.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The lock is held until this is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "kept for its drop, which unlocks")] File);
 
 impl Lock {
-    /// Takes the lock. If another holds it, calls `waiting` first.
-    pub(super) fn take(path: &Path, waiting: impl FnOnce()) -> io::Result<Self> {
-        match Self::try_take(path)? {
-            Ok(lock) => Ok(lock),
-            Err(file) => {
-                waiting();
-                file.lock()?;
-                Ok(Self(file))
+    /// Takes the lock. If another holds it, calls `waiting` first. `None` if the wait was stopped.
+    pub(super) fn take(path: &Path, stop: &Stop, waiting: impl FnOnce()) -> io::Result<Option<Self>> {
+        let file = match Self::try_take(path)? {
+            Ok(lock) => return Ok(Some(lock)),
+            Err(file) => file,
+        };
+        waiting();
+        while !stop.within(ASK_AGAIN)? {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self(file))),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
             }
         }
+        Ok(None)
     }
 
     /// Takes the lock if it is free. Otherwise returns the file to wait on.

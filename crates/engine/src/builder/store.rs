@@ -14,6 +14,7 @@ use super::permissions::open_to_all;
 use super::run::run;
 use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
+use super::stop::Stop;
 use crate::Progress;
 use crate::trust::TrustedDirectory;
 
@@ -45,6 +46,16 @@ impl LayerStore {
     /// The layer for `spec`. It is installed now, unless it exists already. Blocks for as long as
     /// the installer takes.
     pub fn ensure(&self, spec: &LayerSpec, progress: &mut dyn FnMut(Progress)) -> Result<Layer, LayerError> {
+        self.ensure_unless(&Stop::never(), spec, progress)
+    }
+
+    /// The same, but it can be stopped. By the time this returns nothing of the installer is left.
+    pub fn ensure_unless(
+        &self,
+        stop: &Stop,
+        spec: &LayerSpec,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Layer, LayerError> {
         spec.check()?;
         let key = spec.key();
         let store = self.open()?;
@@ -53,13 +64,13 @@ impl LayerStore {
             return Ok(Layer::of(tree, key, true));
         }
         let lock = lock_path(store.path(), &key);
-        let _lock =
-            Lock::take(&lock, || progress(Progress::Waiting)).map_err(LayerError::store("lock", &lock))?;
+        let taken = Lock::take(&lock, stop, || progress(Progress::Waiting));
+        let _lock = taken.map_err(LayerError::store("lock", &lock))?.ok_or(LayerError::Stopped)?;
         if let Some(tree) = find()? {
             return Ok(Layer::of(tree, key, true));
         }
         sweep(store.path(), &key).map_err(LayerError::store("sweep", store.path()))?;
-        self.install(&store, spec, &key, progress)?;
+        self.install(&store, (spec, &key), stop, progress)?;
         // Checked like a layer that existed before. This shows what the file system made of owners
         // and permissions.
         let path = store.path().join(&key);
@@ -83,8 +94,8 @@ impl LayerStore {
     fn install(
         &self,
         store: &TrustedDirectory,
-        spec: &LayerSpec,
-        key: &str,
+        (spec, key): (&LayerSpec, &str),
+        stop: &Stop,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), LayerError> {
         let root = store.path();
@@ -96,20 +107,21 @@ impl LayerStore {
         fs::create_dir(&layer).map_err(LayerError::store("create", &layer))?;
 
         let environment = Environment(&self.environment);
-        let installer = Installer::choose(environment);
+        let installer = Installer::choose(environment, stop);
         let started = Instant::now();
         progress(Progress::Started { installer: installer.to_string(), requirements: requirements.clone() });
         let mut command = installer.command(spec, &file, &layer, environment);
         // `python -m` looks for modules here first, and uv for settings. So it must be a directory
         // of this store.
         command.current_dir(stage.directory());
-        let outcome =
-            run(command, !spec.allow_source_builds, &mut |line| progress(Progress::Line(line.to_owned())))
-                .map_err(|source| LayerError::Start {
-                    installer: installer.clone(),
-                    program: installer.program(spec).to_owned(),
-                    source,
-                })?;
+        let wheels_only = !spec.allow_source_builds;
+        let ran = run(command, wheels_only, stop, &mut |line| progress(Progress::Line(line.to_owned())));
+        let ran = ran.map_err(|source| LayerError::Start {
+            installer: installer.clone(),
+            program: installer.program(spec).to_owned(),
+            source,
+        });
+        let outcome = ran?.ok_or(LayerError::Stopped)?;
         if !outcome.status.success() {
             let (status, tail, hint) = (outcome.status, outcome.tail, outcome.hint);
             return Err(LayerError::Install { installer, requirements, status, tail, hint });

@@ -246,6 +246,22 @@ fn a_layer_another_process_is_making_is_waited_for() {
 }
 
 #[test]
+fn a_wait_for_another_maker_can_be_stopped() {
+    let Some(bench) = Bench::new() else { return };
+    let spec = bench.spec(&["parcel"]);
+    fs::create_dir(bench.root()).unwrap();
+    let lock = fs::File::create(bench.root().join(format!("{}.lock", spec.key()))).unwrap();
+    lock.lock().unwrap();
+    let (stopper, stop) = Stop::pair().unwrap();
+    let mut stopper = Some(stopper);
+    let outcome = bench.store().ensure_unless(&stop, &spec, &mut |step| {
+        assert_eq!(step, Progress::Waiting);
+        drop(stopper.take());
+    });
+    assert!(matches!(outcome, Err(LayerError::Stopped)), "{outcome:?}");
+}
+
+#[test]
 fn a_requirement_that_cannot_be_had_is_explained_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
     for (requirement, hint) in [("no-such-parcel", Hint::NoWheelOrName), ("parcel==9.9", Hint::NoWheelOrName)]

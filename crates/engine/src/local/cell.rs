@@ -4,10 +4,9 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use belljar_core::wire::{Lines, PROTOCOL};
+use belljar_core::wire::{Envelope, GuestFrame, GuestReport, Lines, PROTOCOL};
 use belljar_core::{CellId, Decision};
 use bytes::Bytes;
-use serde::Deserialize;
 
 use super::process::{Leaving, Process};
 use crate::{
@@ -29,16 +28,6 @@ pub(super) struct LocalCell {
     leaving: Leaving,
 }
 
-/// The first line of a harness that is ready.
-#[derive(Deserialize)]
-struct Ready {
-    r#type: String,
-    protocol: u32,
-    python: String,
-    tools: Vec<String>,
-    warnings: Vec<String>,
-}
-
 impl LocalCell {
     pub(super) fn new(id: CellId, streams: Streams, process: Process, leaving: Leaving) -> Self {
         Self { id, streams, process, leaving }
@@ -54,10 +43,9 @@ impl LocalCell {
         let mut printed = Vec::new();
         let ready = tokio::time::timeout(READY_WITHIN, self.greeting(&mut printed)).await;
         let reason = match ready {
-            Ok(Ok(Ready { protocol: PROTOCOL, python, tools, warnings, .. })) => {
+            Ok(Ok(GuestReport { python, tools, warnings })) => {
                 return Ok(TemplateReport { python, tools, warnings, ..TemplateReport::default() });
             }
-            Ok(Ok(ready)) => format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
             Ok(Err(reason)) => reason,
             Err(_) => format!("it was not ready within {} s", READY_WITHIN.as_secs()),
         };
@@ -65,7 +53,7 @@ impl LocalCell {
         Err(if said.trim().is_empty() { reason } else { format!("{reason}; it said: {}", said.trim()) })
     }
 
-    async fn greeting(&mut self, printed: &mut Vec<u8>) -> Result<Ready, String> {
+    async fn greeting(&mut self, printed: &mut Vec<u8>) -> Result<GuestReport, String> {
         let mut lines = Lines::with_limit(LONGEST_GREETING);
         loop {
             match std::future::poll_fn(|cx| self.poll_output(cx)).await {
@@ -79,8 +67,13 @@ impl LocalCell {
                 }
             }
             while let Some(line) = lines.next_line().map_err(|error| error.to_string())? {
-                match serde_json::from_slice::<Ready>(line) {
-                    Ok(ready) if ready.r#type == "ready" => return Ok(ready),
+                match Envelope::parse(line).map(|envelope| envelope.frame) {
+                    Some(GuestFrame::Ready { protocol: PROTOCOL, report }) => {
+                        return report.ok_or_else(|| "its harness does not say what it prepared".to_owned());
+                    }
+                    Some(GuestFrame::Ready { protocol, .. }) => {
+                        return Err(format!("its harness speaks protocol {protocol}, the host {PROTOCOL}"));
+                    }
                     _ => {}
                 }
             }

@@ -127,7 +127,10 @@ impl Engine for LocalEngine {
     }
 
     fn settle(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.leaving.settle())
+        Box::pin(async {
+            self.provisioner.settle().await;
+            self.leaving.settle().await;
+        })
     }
 }
 

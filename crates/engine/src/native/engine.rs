@@ -218,6 +218,7 @@ impl Engine for NativeEngine {
     fn settle(&self) -> BoxFuture<'_, ()> {
         let resources = Arc::clone(&self.resources);
         Box::pin(async move {
+            self.settings.provisioner.settle().await;
             // Nothing is lost if this is cut short. Cells are killed when they are dropped; this
             // only waits until they are tidied up.
             let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;

@@ -1,6 +1,7 @@
 //! Exclusive use of a cell.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use belljar_core::CellId;
@@ -50,7 +51,13 @@ impl Lease {
     pub fn begin(&self) -> Result<InProgress, CheckoutError> {
         let in_progress = InProgress(self.given.pool.runs.token());
         self.hold.check()?;
+        self.given.is_running.store(true, Ordering::Relaxed);
         Ok(in_progress)
+    }
+
+    /// Says that what ran in it is over, and that the cell is kept for more.
+    pub fn pause(&self) {
+        self.given.is_running.store(false, Ordering::Relaxed);
     }
 
     /// Says that what ran in it ended in good order. Without this word a cell is never used again.
@@ -70,12 +77,25 @@ pub(super) struct Given {
     cell: Option<Box<dyn Cell>>,
     id: CellId,
     pool: Arc<TemplatePool>,
+    /// Whether something began to run in it, and nobody has said that it is over.
+    is_running: AtomicBool,
     ended_cleanly: bool,
 }
 
 impl Given {
     pub(super) fn new(cell: Box<dyn Cell>, pool: Arc<TemplatePool>) -> Self {
-        Self { id: cell.id(), cell: Some(cell), pool, ended_cleanly: false }
+        let is_running = AtomicBool::new(false);
+        Self { id: cell.id(), cell: Some(cell), pool, is_running, ended_cleanly: false }
+    }
+
+    /// Counts a cell that is destroyed, by why it is not used again.
+    fn count_retired(&self, uses_left: u32) {
+        let retired = &self.pool.meters.retired;
+        let reason = match self.is_running.load(Ordering::Relaxed) && uses_left > 0 {
+            true => &retired.cut_short,
+            false => &retired.used,
+        };
+        reason.increment(1);
     }
 }
 
@@ -89,7 +109,7 @@ impl Drop for Given {
             tracing::debug!(cell = %self.id, place = cell.place(), "the cell is given back");
             self.pool.take_back(cell);
         } else {
-            self.pool.meters.retired.used.increment(1);
+            self.count_retired(cell.uses_left());
             tracing::debug!(cell = %self.id, place = cell.place(), "the cell is destroyed");
             // The cell first: it goes to the reaper, and by the time another is made in its place
             // it is being killed.
@@ -123,26 +143,52 @@ impl TemplatePool {
         );
         self.spawn(async move {
             let began = Instant::now();
-            let as_good_as_new = tokio::select! {
-                as_good_as_new = cell.reset().instrument(span.clone()) => as_good_as_new,
-                () = me.ended.cancelled() => false,
+            let outcome = tokio::select! {
+                as_good_as_new = cell.reset().instrument(span.clone()) => match as_good_as_new {
+                    true => Reset::AsGoodAsNew,
+                    false => Reset::InDoubt,
+                },
+                () = me.ended.cancelled() => Reset::NotNeeded,
             };
-            let verdict = if as_good_as_new { "as_good_as_new" } else { "in_doubt" };
-            span.record("verdict", verdict).record("ms", began.elapsed().as_secs_f64() * 1e3);
+            span.record("verdict", outcome.name()).record("ms", began.elapsed().as_secs_f64() * 1e3);
             tracing::debug!(parent: &span, "a cell was reset");
-            if as_good_as_new {
-                me.meters.reset.increment(1);
-                {
-                    let mut state = me.lock();
-                    let actions = state.slots.returned(id);
-                    me.obey(&mut state, actions, Some(cell));
+            match outcome {
+                Reset::AsGoodAsNew => {
+                    me.meters.reset.increment(1);
+                    {
+                        let mut state = me.lock();
+                        let actions = state.slots.returned(id);
+                        me.obey(&mut state, actions, Some(cell));
+                    }
+                    me.changed.notify_waiters();
+                    return;
                 }
-                me.changed.notify_waiters();
-            } else {
-                me.meters.retired.in_doubt.increment(1);
-                drop(cell);
-                me.spent(id);
+                Reset::InDoubt => me.meters.retired.in_doubt.increment(1),
+                Reset::NotNeeded => me.meters.retired.surplus.increment(1),
             }
+            drop(cell);
+            me.spent(id);
         });
+    }
+}
+
+/// What came of a reset.
+#[derive(Clone, Copy)]
+enum Reset {
+    AsGoodAsNew,
+    /// Something of the last use may be left.
+    InDoubt,
+    /// The template ended meanwhile.
+    NotNeeded,
+}
+
+impl Reset {
+    /// Its name in the span `cell.reset`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::AsGoodAsNew => "as_good_as_new",
+            Self::InDoubt => "in_doubt",
+            Self::NotNeeded => "not_needed",
+        }
     }
 }

@@ -24,9 +24,15 @@ pub(super) struct Meters {
 
 /// Cells that were destroyed, by the reason.
 pub(super) struct Retired {
+    /// Its last use is over, or the session that had it.
     pub(super) used: Counter,
+    /// It could have been used again, but what ran in it did not end in good order.
+    pub(super) cut_short: Counter,
+    /// It ended in good order, and then its reset failed.
     pub(super) in_doubt: Counter,
+    /// It was found dead while it waited for a caller.
     pub(super) died_idle: Counter,
+    /// Nobody needs it any more.
     pub(super) surplus: Counter,
 }
 
@@ -51,6 +57,7 @@ impl Meters {
             reset: counter(&names::CELLS_RESET, &of),
             retired: Retired {
                 used: retired("used"),
+                cut_short: retired("cut_short"),
                 in_doubt: retired("in_doubt"),
                 died_idle: retired("died_idle"),
                 surplus: retired("surplus"),

@@ -1,5 +1,5 @@
-//! Cells that may be used again. No engine here makes such cells yet, so these are made up;
-//! everything around them is real.
+//! Cells that may be used again. Those here are made up, so that no container is needed; everything
+//! around them is real.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use belljar_core::config::SandboxConfig;
+use belljar_core::metrics as names;
 use belljar_core::{CellId, Decision};
 use bytes::Bytes;
+use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 
 use super::template_pool::TemplatePool;
-use super::{PoolOptions, TemplateHold};
+use super::{Lease, PoolOptions, TemplateHold};
 use crate::EngineError;
 use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
 use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
@@ -188,4 +190,51 @@ async fn a_cell_nobody_vouches_for_is_not_used_again() {
 #[tokio::test]
 async fn a_cell_in_doubt_after_its_reset_is_not_used_again() {
     assert_eq!(cells_of(&held(50, false), 3, true).await, [1, 2, 3]);
+}
+
+/// How often cells were retired for each reason, by what is done with their leases.
+async fn retired(hold: impl Fn() -> TemplateHold, then: impl Fn(&mut Lease)) -> Vec<(String, u64)> {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let hold = hold();
+    let mut lease = hold.checkout().await.unwrap();
+    then(&mut lease);
+    drop(lease);
+    tokio::time::timeout(Duration::from_secs(60), hold.at_rest()).await.expect("hangs");
+    let seen = snapshotter.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| {
+        let is_it = key.key().name() == names::CELLS_RETIRED.name;
+        let mut labels = key.key().labels();
+        let reason = labels.find(|label| label.key() == names::REASON)?.value().to_owned();
+        match value {
+            DebugValue::Counter(count) if is_it && count > 0 => Some((reason, count)),
+            _ => None,
+        }
+    });
+    seen.collect()
+}
+
+#[tokio::test]
+async fn why_a_cell_is_not_used_again_is_counted() {
+    let begin = |lease: &mut Lease| drop(lease.begin().unwrap());
+    let once = |reason: &str| vec![(reason.to_owned(), 1)];
+    assert_eq!(retired(|| held(50, true), begin).await, once("cut_short"));
+    assert_eq!(retired(|| held(1, true), begin).await, once("used"), "it would have gone anyway");
+    let session = |lease: &mut Lease| {
+        begin(lease);
+        lease.pause();
+    };
+    assert_eq!(retired(|| held(50, true), session).await, once("used"));
+    let cut_session = |lease: &mut Lease| {
+        session(lease);
+        begin(lease);
+    };
+    assert_eq!(retired(|| held(50, true), cut_session).await, once("cut_short"));
+    let vouched = |lease: &mut Lease| {
+        begin(lease);
+        lease.vouch();
+    };
+    assert_eq!(retired(|| held(50, true), vouched).await, [], "it is kept");
+    assert_eq!(retired(|| held(50, false), vouched).await, once("in_doubt"));
+    assert_eq!(retired(|| held(1, true), vouched).await, once("used"));
 }

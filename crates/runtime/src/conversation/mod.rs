@@ -39,7 +39,7 @@ use tokio::time::Instant;
 use self::printed::Printed;
 use crate::EventSink;
 use crate::deadlines::{Call, Deadlines};
-use crate::transcript::{Ending, Facts, Transcript};
+use crate::transcript::{Conditions, Ending, Facts, Transcript};
 
 /// A run under way.
 pub(crate) struct Conversation<'a> {
@@ -145,8 +145,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) started: Instant,
     /// Up to which moment network decisions are this run's.
     pub(crate) until: Until,
-    /// The facts that are known beforehand.
-    pub(crate) facts: Facts<'a>,
+    pub(crate) conditions: Conditions<'a>,
 }
 
 /// The outcome of a run. Its last events have not been told yet.
@@ -161,7 +160,7 @@ impl Conversation<'_> {
     /// Holds the conversation. When it comes back the run is over, and its last events are still
     /// to be told.
     pub(crate) async fn hold(mut self, terms: Terms<'_>) -> Concluded {
-        let Terms { request, leftovers, used_before, started, until, facts } = terms;
+        let Terms { request, leftovers, used_before, started, until, conditions } = terms;
         self.tell_leftovers(&leftovers).await;
         let ending = match self.progress.broken {
             Some(ending) => ending,
@@ -172,6 +171,7 @@ impl Conversation<'_> {
         // it may take long, and nothing in the cell shall have that time.
         self.end(ending).await;
         let facts = Facts {
+            conditions,
             ending,
             used: self.cell.usage().since(used_before),
             elapsed: started.elapsed(),
@@ -179,7 +179,6 @@ impl Conversation<'_> {
             was_interrupted: self.progress.was_interrupted,
             network: self.cell.take_decisions(until).await,
             place: self.cell.place().map(str::to_owned),
-            ..facts
         };
         let mut unsaid = self.take_unsaid(&facts.network).await;
         let was_killed = self.progress.broken.is_some();

@@ -2,12 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::sync::Arc;
 
 use belljar_core::config::ExecutionMode::{self, Interactive, Plan};
 use belljar_core::wire::{Envelope, Execute, GuestFrame, HostFrame, Lines, PROTOCOL};
-use belljar_core::{ExecutionId, Secret};
+use belljar_core::{ExecutionId, Secret, layout};
 use belljar_engine::docker::Docker;
+use belljar_engine::guest::{PYTHON, Spawn, template_settings};
 use belljar_engine::local::Local;
 use belljar_engine::native::Native;
 use belljar_engine::{Blueprint, Cell, Engine, IntoEngine, Need, Output, Template, ToolSource};
@@ -168,11 +173,80 @@ async fn what_the_harness_says_of_its_own_fits_too() {
     assert!(matches!(frame, GuestFrame::Error { timed_out: true, .. }), "{frame:?}");
 }
 
+/// The first line of a cell without a zygote, started as the local engine starts it.
+fn greeting_of_a_single_cell() -> Vec<u8> {
+    let home = tempfile::tempdir().unwrap();
+    let inside = |name: &str| home.path().join(name);
+    for file in PYTHON.files {
+        std::fs::create_dir_all(inside(file.path).parent().unwrap()).unwrap();
+        std::fs::write(inside(file.path), file.text).unwrap();
+    }
+    for directory in ["workspace", "tools"] {
+        std::fs::create_dir(inside(directory)).unwrap();
+    }
+    std::fs::write(inside("tools/tool.py"), TOOL).unwrap();
+    std::fs::write(inside("tools/broken.py"), "1 / 0").unwrap();
+    let mut settings = template_settings(&Blueprint::new(config()));
+    settings["layout"]["workspace"] = json!(inside("workspace"));
+    settings["layout"]["scratch"] = json!([inside("workspace")]);
+    settings["layout"]["tools"] = json!(inside("tools"));
+    std::fs::write(inside(layout::TEMPLATE_SETTINGS), settings.to_string()).unwrap();
+
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(HANG)).unwrap();
+    let line = PYTHON.command("python3", home.path().to_str().unwrap(), Spawn::Exec { channel: 0 });
+    let mut child = Command::new(&line[0]).args(&line[1..]).stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    let mut greeting = Vec::new();
+    let mut lines = BufReader::new(ours);
+    while greeting.is_empty() {
+        lines.read_until(b'\n', &mut greeting).unwrap();
+        assert_eq!(greeting.pop(), Some(b'\n'), "the cell ended");
+    }
+    // It ends when its host hangs up.
+    drop(lines);
+    child.wait().unwrap();
+    greeting
+}
+
+#[test]
+fn the_greeting_of_a_cell_without_a_zygote_fits_the_types_and_the_schema() {
+    let line = greeting_of_a_single_cell();
+    let shown = String::from_utf8_lossy(&line);
+    let value: Value = serde_json::from_slice(&line).expect("the harness writes JSON");
+    assert_eq!(json_schema::check(&schema("guest_to_host"), &value), Ok(()), "{shown}");
+    let frame = Envelope::parse(&line).unwrap_or_else(|| panic!("not a frame: {shown}")).frame;
+    let GuestFrame::Ready { protocol: PROTOCOL, report: Some(report) } = frame else { panic!("{frame:?}") };
+    assert!(report.python.starts_with("3."), "{report:?}");
+    assert_eq!(report.tools, ["double", "later"]);
+    let warnings = report.warnings.join("\n");
+    assert!(warnings.contains("broken.py") && warnings.contains("ZeroDivisionError"), "{warnings}");
+}
+
+#[tokio::test]
+async fn the_local_engine_reports_what_its_first_cell_greets_with() {
+    let local = Local::new().cache_dir(cache()).into_engine().await.unwrap();
+    let tools = vec![ToolSource { file_name: "tool.py".into(), source: TOOL.into() }];
+    let blueprint = Blueprint { tools, ..Blueprint::new(config()) };
+    let template = local.prepare(&blueprint, &mut |_| {}).await.unwrap();
+    let report = template.report();
+    assert!(report.python.starts_with("3."), "{report:?}");
+    assert_eq!(report.tools, ["double", "later"]);
+    template.close();
+    local.settle().await;
+}
+
 #[test]
 fn the_schema_refuses_what_is_not_in_the_protocol() {
     let guest = schema("guest_to_host");
     for (frame, fits) in [
         (json!({ "type": "ready", "protocol": PROTOCOL }), true),
+        (
+            json!({ "type": "ready", "protocol": PROTOCOL, "python": "3.11.2", "tools": [], "warnings": ["w"] }),
+            true,
+        ),
+        (json!({ "type": "ready", "protocol": PROTOCOL, "tools": "double" }), false),
+        (json!({ "type": "ready", "protocol": PROTOCOL, "pythons": [] }), false),
+        (json!({ "type": "script_done", "python": "3.11.2" }), false),
         (json!({ "type": "ready" }), false),
         (json!({ "type": "coup" }), false),
         (

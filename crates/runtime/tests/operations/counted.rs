@@ -1,13 +1,21 @@
 //! What is counted: each thing that can happen to a run once, and what is left at the end.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use belljar_core::metrics;
-use belljar_runtime::{CheckoutError, Runtime, RuntimeError, SandboxConfig};
+use belljar_engine::docker::Docker;
+use belljar_engine::egress::{Resolve, ResolveError, Resolving};
+use belljar_engine::native::Native;
+use belljar_runtime::{
+    CheckoutError, ExecutionRequest, NetworkPolicy, Runtime, RuntimeError, SandboxConfig, Verdict,
+};
+use belljar_testing::{HANG, config, data, eventually, run, sandbox_with};
+use belljar_testing::{build, build_with, engine, only_on};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use crate::recorder::Figures;
-use belljar_testing::{HANG, config, eventually, run, sandbox_with};
-use belljar_testing::{build, engine, only_on};
 
 fn called(name: &str) -> SandboxConfig {
     SandboxConfig { name: name.into(), ..config() }
@@ -53,7 +61,7 @@ async fn a_run_a_failed_run_and_a_checkout_that_timed_out_are_counted() {
     let mut of =
         |name: &str, more: &str| figures.get(&format!("{name}{{engine={on},sandbox=counted{more}}}"));
     assert_eq!(of("belljar_cells_idle", ""), 0.0);
-    let retired: f64 = ["used", "in_doubt", "died_idle", "surplus"]
+    let retired: f64 = ["used", "cut_short", "in_doubt", "died_idle", "surplus"]
         .map(|reason| of("belljar_cells_retired_total", &format!(",reason={reason}")))
         .iter()
         .sum();
@@ -103,5 +111,96 @@ async fn a_container_that_is_used_again_is_counted_as_reset() {
     let second = run(&sandbox, "emit_result(2)").await;
     assert!(first.place.as_ref().is_some_and(|id| id.len() == 64), "{first:?}");
     assert_eq!(first.place, second.place);
+    runtime.shutdown().await;
+}
+
+/// A container that may be used again is lost with a script that does not end in good order. A
+/// cell that is used once was meant to go.
+#[tokio::test]
+async fn a_cell_that_goes_with_its_script_is_counted_by_whether_it_could_have_stayed() {
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder()) else { return };
+    let sandbox = sandbox_with(&runtime, called("lost")).await;
+    assert!(run(&sandbox, "emit_result(1)").await.success());
+    let stubborn = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\nwhile True: pass";
+    let stubborn = ExecutionRequest::new(stubborn).with_timeout(Duration::from_millis(300));
+    assert_eq!(sandbox.run(stubborn).await.unwrap().verdict, Verdict::TimeoutWall);
+    assert_eq!(run(&sandbox, "import os; os._exit(3)").await.verdict, Verdict::Exited { code: 3 });
+    let heap = "held = []\nwhile True: held.append(bytearray(b'x') * (1 << 20))";
+    let killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)";
+    // Where memory is not counted, the machine's own would be eaten up.
+    let is_counted = runtime.capabilities().has("cgroup_memory");
+    let verdict = run(&sandbox, if is_counted { heap } else { killed }).await.verdict;
+    assert_eq!(verdict, if is_counted { Verdict::Oom } else { Verdict::Signaled { signal: 9 } });
+    let mut session = sandbox.session().await.unwrap();
+    assert!(session.step("x = 1").await.unwrap().success());
+    drop(session);
+    tokio::time::timeout(HANG, sandbox.at_rest()).await.unwrap();
+
+    let on = engine();
+    let mut retired = |reason: &str| {
+        figures.get(&format!("belljar_cells_retired_total{{engine={on},sandbox=lost,reason={reason}}}"))
+    };
+    let seen = (retired("used"), retired("cut_short"), retired("in_doubt"), retired("died_idle"));
+    match on {
+        // The session's, and those of the three; the first was reset.
+        "docker" => assert_eq!(seen, (1.0, 3.0, 0.0, 0.0)),
+        _ => assert_eq!(seen, (5.0, 0.0, 0.0, 0.0)),
+    }
+    runtime.shutdown().await;
+}
+
+/// Where the hosts of the test are. Loopback is refused unless a policy lists it.
+const HOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 88));
+
+/// Knows one host.
+struct OneHost;
+
+impl Resolve for OneHost {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+        let answer = if name == "api.test" { Ok(vec![HOME]) } else { Err(ResolveError::NotFound) };
+        Box::pin(async move { answer })
+    }
+}
+
+#[tokio::test]
+async fn what_the_proxy_allows_denies_and_fails_to_reach_is_counted() {
+    let mut figures = Figures::listen();
+    let native = Native::new().resolver(OneHost);
+    let docker = Docker::new().egress_network("host").known_hosts([("api.test".to_owned(), HOME)]);
+    let Some(runtime) = build_with(Runtime::builder(), native, docker) else { return };
+    let server = TcpListener::bind((HOME, 0)).await.unwrap();
+    let there = server.local_addr().unwrap().port();
+    // A port that nobody listens on, because it was free a moment ago.
+    let gone = TcpListener::bind((HOME, 0)).await.unwrap().local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = server.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let mut config = called("network");
+    config.network_policy = NetworkPolicy {
+        allowed_hosts: vec!["api.test".into(), HOME.to_string()],
+        allowed_ports: ["api.test".into(), HOME.to_string()].map(|host| (host, vec![there, gone])).into(),
+        ..NetworkPolicy::default()
+    };
+    let sandbox = sandbox_with(&runtime, config).await;
+    let script = format!(
+        "import urllib.request, urllib.error\n\
+         def ask(host, port):\n    \
+             try: return urllib.request.urlopen(f'http://{{host}}:{{port}}/', timeout=60).status\n    \
+             except urllib.error.HTTPError as refusal: return refusal.code\n\
+         emit_result([ask('api.test', {there}), ask('api.test', {there}), ask('evil.test', {there}), ask('api.test', {gone})])"
+    );
+    let result = run(&sandbox, &script).await;
+    assert_eq!(data(&result), "[200,200,403,502]", "{result:#?}");
+    let on = engine();
+    let counted = ["allowed", "denied", "failed"].map(|verdict| {
+        figures.get(&format!("belljar_network_decisions_total{{engine={on},verdict={verdict}}}"))
+    });
+    assert_eq!(counted, [2.0, 1.0, 1.0], "{:#?}", result.network);
     runtime.shutdown().await;
 }

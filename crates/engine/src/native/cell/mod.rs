@@ -110,8 +110,8 @@ impl NativeCell {
                         lines.push(&burst.channel);
                         while let Ok(Some(line)) = lines.next_line() {
                             match Envelope::parse(line).map(|envelope| envelope.frame) {
-                                Some(GuestFrame::Ready { protocol: PROTOCOL }) => return Ok(()),
-                                Some(GuestFrame::Ready { protocol }) => {
+                                Some(GuestFrame::Ready { protocol: PROTOCOL, .. }) => return Ok(()),
+                                Some(GuestFrame::Ready { protocol, .. }) => {
                                     return Err(format!("it speaks protocol {protocol}, not {PROTOCOL}"));
                                 }
                                 _ => {}
