@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::instrument::WithSubscriber as _;
 
 use super::hold::TemplateHold;
 use super::key::PoolKey;
@@ -138,7 +139,7 @@ impl Registry {
                 let in_the_way = state.take_out(&gone);
                 let me = self.me.upgrade().expect("a registry in use exists");
                 let prepare = me.prepare(key.clone(), blueprint.clone(), preparation, in_the_way);
-                self.work.spawn_on(prepare, self.background.handle());
+                self.work.spawn_on(prepare.with_current_subscriber(), self.background.handle());
                 return Ok(Found::Preparing(waiter));
             }
         };

@@ -17,6 +17,7 @@ use belljar_core::CellId;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::instrument::WithSubscriber as _;
 
 use super::checkout::CheckoutError;
 use super::idle_watch::{Stirred, watch_idle};
@@ -305,7 +306,8 @@ impl TemplatePool {
 
     /// Begins work that [`Self::wait_for_tasks`] knows of.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn_on(work, self.background.handle());
+        // Whoever listens to the caller's thread hears of what the call leads to.
+        self.tasks.spawn_on(work.with_current_subscriber(), self.background.handle());
     }
 
     /// In a fork of the process that has them: cells and zygote go on there, so nothing of them may

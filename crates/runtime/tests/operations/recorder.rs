@@ -1,22 +1,37 @@
 //! A recorder that the tests read.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
-/// Everything that was counted on this thread since it was made.
+/// The one of this process. Cells are made on threads of Belljar's own, which only such a recorder
+/// hears of.
+static RECORDER: OnceLock<Snapshotter> = OnceLock::new();
+/// One test counts at a time.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// Everything that was counted since it was made.
 pub(crate) struct Figures {
     snapshotter: Snapshotter,
+    _alone: MutexGuard<'static, ()>,
     /// Each snapshot takes the figures away, so they are added up here.
     seen: BTreeMap<String, f64>,
 }
 
 impl Figures {
-    /// Listens to this thread for the rest of the test: its async runtime has no other.
+    /// Begins to count.
     pub(crate) fn listen() -> Self {
-        let recorder: &'static DebuggingRecorder = Box::leak(Box::new(DebuggingRecorder::new()));
-        std::mem::forget(metrics::set_default_local_recorder(recorder));
-        Self { snapshotter: recorder.snapshotter(), seen: BTreeMap::new() }
+        let alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshotter = RECORDER.get_or_init(|| {
+            let recorder = DebuggingRecorder::new();
+            let snapshotter = recorder.snapshotter();
+            metrics::set_global_recorder(recorder).expect("nobody else records here");
+            snapshotter
+        });
+        // Takes away what was counted before.
+        drop(snapshotter.snapshot());
+        Self { snapshotter: snapshotter.clone(), _alone: alone, seen: BTreeMap::new() }
     }
 
     /// A counter's or a gauge's value, or how many values a histogram has seen. Written as
