@@ -11,7 +11,7 @@ use std::io;
 use std::pin::Pin;
 use std::thread;
 
-use belljar::{Event, EventSink};
+use belljar::{Event, EventSink, Execution, ExecutionResult, RuntimeError};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::oneshot;
@@ -29,6 +29,20 @@ impl EventSink for Queue {
             _ => None,
         }
     }
+}
+
+/// Hands on all events of a run, at the printer's pace, and gives its result. The run itself is not
+/// held up beyond its limits, and no event is lost, however slow the reader of stdout is.
+pub(crate) async fn hand_on(
+    mut execution: Execution,
+    mut queue: Queue,
+) -> Result<ExecutionResult, RuntimeError> {
+    while let Some(event) = execution.next().await {
+        if let Some(taken) = queue.on_event(event) {
+            taken.await;
+        }
+    }
+    execution.result().await
 }
 
 /// Does `work` and prints the events that it puts into the queue. Returns once all are printed.
