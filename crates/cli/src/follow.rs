@@ -4,8 +4,8 @@
 //!  cell ──► run (this task) ──queue of 64──► printer (a thread that may block)
 //! ```
 //!
-//! If the reader of stdout is slow, the queue slows the script down, but never its deadline or
-//! Ctrl-C. If the reader is gone, the script is ended.
+//! If the reader of stdout is slow, events wait for it, and none is lost. Neither the script's
+//! deadline nor Ctrl-C waits. If the reader is gone, the script is ended.
 
 use std::io;
 use std::pin::Pin;

@@ -10,9 +10,10 @@ use tokio::sync::{Semaphore, TryAcquireError};
 
 /// Takes events one by one, in order. An event is told when the one before it was taken.
 ///
-/// While the script runs, a sink may be slow. Up to 64 events are read ahead of it. After that the
-/// script's output waits in the kernel and the script waits with it, so a slow sink does not fill
-/// the host's memory. No limit waits for the sink.
+/// While the script runs, a sink may be slow. Output is read ahead of it, as long as the events that
+/// wait take less memory than `max_output_bytes`. After that the output waits in the kernel, and the
+/// script may have to wait with it. So a slow sink does not fill the host's memory. No limit waits
+/// for the sink.
 ///
 /// When the run is over, its cell is given back before anything else is told, even if an event is
 /// still being taken. Then the sink has 10 seconds for the rest
@@ -37,13 +38,13 @@ impl<F: FnMut(Event) + Send> EventSink for F {
     }
 }
 
-/// How many events may wait for the reader of a stream before the script has to wait too.
+/// How many events the queue of a stream takes ahead of its reader. The rest waits as for any sink.
 const ROOM: usize = 64;
 
 /// The run's end of a stream. Takes every event at once. What it waits for is room for the next.
 ///
 /// The run goes on if the reader is gone. When the run is over the room is closed, and nothing is
-/// waited for: the rest of the output is at most `max_output_bytes`.
+/// waited for: all output together is at most `max_output_bytes`.
 pub(crate) struct Queue {
     events: UnboundedSender<Event>,
     room: Arc<Semaphore>,

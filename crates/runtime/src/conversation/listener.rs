@@ -15,20 +15,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use belljar_core::Event;
+use belljar_core::{Event, EventKind};
 use tokio::sync::Semaphore;
 use tokio_util::sync::ReusableBoxFuture;
 
 use crate::EventSink;
 use crate::sink::Queue;
 
-/// How many events may wait for a slow listener before the script has to wait too.
-const READ_AHEAD: usize = 64;
-
 /// A sink, and the events it has not taken yet.
 pub(crate) struct Listener<'s> {
     state: State<'s>,
     waiting: VecDeque<Event>,
+    /// The memory that those take, in bytes.
+    weight: u64,
     /// The room in a stream's queue. A stream is not waited for once its run is over.
     room: Option<Arc<Semaphore>>,
     /// Kept between events, so that a run allocates it once.
@@ -43,7 +42,7 @@ enum State<'s> {
 
 impl<'s> Listener<'s> {
     pub(crate) fn new(sink: &'s mut dyn EventSink) -> Self {
-        Self { state: State::Free(sink), waiting: VecDeque::new(), room: None, taking: None }
+        Self { state: State::Free(sink), waiting: VecDeque::new(), weight: 0, room: None, taking: None }
     }
 
     /// The reader of a stream, who may come late: the queue takes every event.
@@ -54,12 +53,14 @@ impl<'s> Listener<'s> {
 
     /// Has an event told when its turn comes.
     pub(crate) fn tell(&mut self, event: Event) {
+        self.weight += weight(&event);
         self.waiting.push_back(event);
     }
 
-    /// Whether the cell may be read on.
-    pub(super) fn keeps_up(&self) -> bool {
-        self.waiting.len() < READ_AHEAD
+    /// Whether the cell may be read on: not if more waits than a run may write. A script that
+    /// prints single bytes makes events that are far larger than these bytes.
+    pub(super) fn keeps_up(&self, limit: u64) -> bool {
+        self.weight < limit
     }
 
     /// Tells what can be told without waiting. Ready when everything is taken.
@@ -69,6 +70,7 @@ impl<'s> Listener<'s> {
                 self.state = State::Free(ready!(taking.poll(cx)));
             }
             let Some(event) = self.waiting.pop_front() else { return Poll::Ready(()) };
+            self.weight -= weight(&event);
             if let State::Free(sink) = std::mem::replace(&mut self.state, State::Taking) {
                 let take = take(sink, event);
                 match &mut self.taking {
@@ -113,4 +115,82 @@ async fn take(sink: &mut dyn EventSink, event: Event) -> &mut dyn EventSink {
         taken.await;
     }
     sink
+}
+
+/// The memory that an event takes, in bytes.
+fn weight(event: &Event) -> u64 {
+    let texts = match &event.kind {
+        EventKind::Stdout { text } | EventKind::Stderr { text } | EventKind::Leftover { text, .. } => {
+            text.len()
+        }
+        EventKind::Log { message, .. } | EventKind::Warning { message } => message.len(),
+        EventKind::Intermediate { label, data } => label.len() + data.as_str().len(),
+        EventKind::FinalResult { data } => data.as_str().len(),
+        EventKind::Error { message, traceback } => message.len() + traceback.as_ref().map_or(0, String::len),
+        EventKind::Denied { target, rule } => target.len() + rule.len(),
+        // The result is there once, for the caller.
+        _ => 0,
+    };
+    (size_of::<Event>() + event.execution_id.as_str().len() + texts) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar_core::ExecutionId;
+
+    use super::*;
+
+    /// Takes nothing.
+    struct Never;
+
+    impl EventSink for Never {
+        fn on_event(&mut self, _: Event) -> Option<belljar_engine::BoxFuture<'_, ()>> {
+            Some(Box::pin(std::future::pending()))
+        }
+    }
+
+    fn print(text: &str) -> Event {
+        Event::new(ExecutionId::new("e"), 0, EventKind::Stdout { text: text.to_owned() })
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_weighed_as_it_comes_and_as_it_goes() {
+        const LIMIT: u64 = 100_000;
+        let mut sink = Never;
+        let mut listener = Listener::new(&mut sink);
+        let mut told = 0;
+        while listener.keeps_up(LIMIT) {
+            listener.tell(print("x"));
+            told += 1;
+        }
+        let least = LIMIT / (size_of::<Event>() as u64 + 2);
+        assert_eq!(told, least + 1, "single bytes are not the weight of their events");
+        assert!(poll_fn(|cx| Poll::Ready(listener.poll_tell(cx))).await.is_pending());
+        assert!(listener.keeps_up(LIMIT), "the one that is being taken waits no more");
+        assert_eq!(listener.finish(Duration::ZERO).await, Some(told as usize));
+
+        let mut taken = 0;
+        let mut sink = |_: Event| taken += 1;
+        let mut listener = Listener::new(&mut sink);
+        (0..10).for_each(|_| listener.tell(print("text")));
+        assert!(poll_fn(|cx| Poll::Ready(listener.poll_tell(cx))).await.is_ready());
+        assert_eq!((listener.weight, listener.finish(Duration::ZERO).await), (0, None));
+        assert_eq!(taken, 10);
+    }
+
+    #[tokio::test]
+    async fn a_queue_takes_everything_once_its_run_is_over_and_its_reader_finds_it() {
+        let (mut queue, mut reader) = crate::sink::queue();
+        let mut listener = Listener::of_stream(&mut queue);
+        (0..1000).for_each(|_| listener.tell(print("x")));
+        assert!(poll_fn(|cx| Poll::Ready(listener.poll_tell(cx))).await.is_pending(), "there is no room");
+        assert!(poll_fn(|cx| reader.poll_next(cx)).await.is_some());
+        assert_eq!(listener.finish(Duration::ZERO).await, None);
+        drop(queue);
+        let mut read = 1;
+        while poll_fn(|cx| reader.poll_next(cx)).await.is_some() {
+            read += 1;
+        }
+        assert_eq!(read, 1000);
+    }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Conversation<'a, 's> {
     pub(crate) cell: &'a mut dyn Cell,
     pub(crate) transcript: Transcript,
     pub(crate) seal: &'a str,
-    /// How much all output together may be.
+    /// How much all output together may be, and how much of it may wait for the listener.
     pub(crate) limit: u64,
     pub(crate) deadlines: Deadlines<'a>,
     pub(crate) listener: Listener<'s>,
@@ -184,7 +184,7 @@ impl<'s> Conversation<'_, 's> {
             return ending;
         }
         loop {
-            let Self { cell, deadlines, progress, listener, transcript, .. } = self;
+            let Self { cell, deadlines, progress, listener, transcript, limit, .. } = self;
             // Once the outcome is known, only the script's end is left. It has little time for
             // that, and none of it is the listener's.
             let is_ending = transcript.has_outcome();
@@ -193,7 +193,7 @@ impl<'s> Conversation<'_, 's> {
                 call = deadlines.call() => Err(call),
                 output = poll_fn(|cx| {
                     let _ = listener.poll_tell(cx);
-                    match is_ending || listener.keeps_up() {
+                    match is_ending || listener.keeps_up(*limit) {
                         true => progress.poll_cell(*cell, cx),
                         false => {
                             progress.poll_flush(*cell, cx);
@@ -248,7 +248,7 @@ impl<'s> Conversation<'_, 's> {
     /// The same, for a script that may have ended in time without having been heard.
     async fn answer_in_time(&mut self, call: Call) -> Option<Ending> {
         let ending = self.answer(call)?;
-        let was_held_up = !self.listener.keeps_up();
+        let was_held_up = !self.listener.keeps_up(self.limit);
         Some(match ending {
             Ending::Overstayed => self.last_look(ending).await,
             Ending::Deadline | Ending::CpuSpent if was_held_up => match self.last_look(ending).await {

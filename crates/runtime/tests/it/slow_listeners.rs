@@ -9,7 +9,7 @@ use belljar_runtime::{
     Event, EventKind, EventSink, Execution, ExecutionRequest, ExecutionResult, ResourceLimits, Runtime,
     Sandbox, SandboxConfig, Verdict,
 };
-use belljar_testing::{build, config, data, eventually, in_time, run, sandbox_with, session};
+use belljar_testing::{HANG, build, config, data, eventually, in_time, run, sandbox_with, session};
 use tokio::sync::Notify;
 
 type Taking<'a> = Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>;
@@ -26,7 +26,7 @@ fn with_cells(cells: usize) -> Option<Runtime> {
 
 /// A sandbox of a runtime that waits for its listeners as long as a test may take.
 async fn patient(runtime: &Runtime) -> Sandbox {
-    sandbox_with(runtime, config()).await.with_listener_timeout(belljar_testing::HANG)
+    sandbox_with(runtime, config()).await.with_listener_timeout(HANG)
 }
 
 fn request(script: &str, limit: Duration) -> ExecutionRequest {
@@ -97,13 +97,15 @@ fn count(events: &[Event], name: &str) -> usize {
 async fn streams_that_nobody_reads_keep_no_cell_beyond_their_limit() {
     let Some(runtime) = with_cells(2) else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
-    let endless = ["while True: emit_intermediate('x', 1)", "while True: print('x', flush=True)"];
-    let unread = endless.map(|script| sandbox.stream(request(script, SHORT)));
+    let endless = ["emit_intermediate('x', 1)", "emit_log('x')"]
+        .map(|event| format!("for _ in range(200): {event}\nwhile True: time.sleep(1)"));
+    let unread = endless.map(|script| sandbox.stream(request(&script, SHORT)));
     in_line(&sandbox, 2).await;
     assert_eq!(data(&run(&sandbox, "emit_result(3)").await), "3");
     for execution in unread {
         let (_, result) = read(execution).await;
         assert_eq!(result.verdict, Verdict::TimeoutWall, "{result:#?}");
+        assert_eq!(result.intermediates.len() + result.logs.len(), 200);
     }
 }
 
@@ -127,28 +129,41 @@ async fn a_reader_who_comes_late_has_everything_and_no_more_than_the_limit() {
     assert!(told.len() as u64 <= limit, "{} bytes are kept", told.len());
 }
 
-/// More events than are read ahead: the end of the script lies behind them.
 #[tokio::test]
-async fn a_script_that_has_ended_behind_a_reader_has_not_run_out_of_time() {
+async fn a_script_that_has_ended_needs_no_reader_for_that() {
     let Some(runtime) = with_cells(1) else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
-    let script = "for i in range(200): emit_intermediate('i', i)\nemit_result('end')";
-    let unread = sandbox.stream(request(script, AMPLE));
+    let script = "x = 1\nfor i in range(1000): emit_intermediate('i', i)\nemit_result('end')";
+    let unread = sandbox.stream(request(script, HANG * 10));
     in_line(&sandbox, 1).await;
     assert_eq!(data(&run(&sandbox, "emit_result('next')").await), "\"next\"");
     let (events, result) = read(unread).await;
-    assert_eq!(data(&result), "\"end\"");
-    assert_eq!((count(&events, "intermediate"), result.intermediates.len()), (200, 200));
+    assert_eq!((count(&events, "intermediate"), data(&result)), (1000, "\"end\""));
     assert_eq!(result.warnings, sandbox.report().warnings, "{result:#?}");
 
     let mut session = session(&sandbox).await;
-    let mut unread = session.stream(request(&format!("x = 1\n{script}"), AMPLE));
+    let mut unread = session.stream(request(script, HANG * 10));
     let first = in_time(unread.next()).await.expect("it begins");
     eventually("its step is over", || session.is_alive()).await;
     let next = in_time(session.step("emit_result(x)")).await.unwrap();
     assert_eq!(data(&next), "1", "the session has outlived its reader");
     let (events, result) = read_on(vec![first], unread).await;
-    assert_eq!((count(&events, "intermediate"), data(&result)), (200, "\"end\""));
+    assert_eq!((count(&events, "intermediate"), data(&result)), (1000, "\"end\""));
+}
+
+/// What is printed takes three times the memory as text. So it is more than may wait, the rest of
+/// it is in the kernel, and the script's end is behind it, unread.
+#[tokio::test]
+async fn a_script_that_has_ended_behind_its_listener_has_not_run_out_of_time() {
+    let Some(runtime) = with_cells(1) else { return };
+    let sandbox = sandbox_with(&runtime, config()).await.with_listener_timeout(Duration::from_millis(20));
+    let print = "emit_log('x')\nfor _ in range(90): os.write(1, b'\\xff' * 4000)";
+    let mut held = session(&sandbox).await;
+    let step = request(&format!("{print}\nx = 1\nemit_result('end')"), AMPLE);
+    let result = in_time(held.step_into(step, &mut Never)).await.unwrap();
+    assert_eq!((data(&result), result.stdout.chars().count()), ("\"end\"", 360_000));
+    assert_eq!(result.warnings.len(), sandbox.report().warnings.len() + 1, "{:?}", result.warnings);
+    assert_eq!(data(&in_time(held.step("emit_result(x)")).await.unwrap()), "1", "the session goes on");
 }
 
 #[tokio::test]
@@ -219,10 +234,10 @@ async fn a_cell_is_given_back_while_an_event_is_still_being_taken() {
     assert_eq!((sink.taken.first(), sink.taken.last()), (Some(&"intermediate"), Some(&"ended")));
 
     // A script that ends has no limit to wait for.
-    let ended = request("emit_intermediate('i', 1)\nemit_result(1)", belljar_testing::HANG * 10);
-    let (result, sink) = outlasted(&sandbox, ended).await;
-    assert_eq!(data(&result), "1");
-    assert_eq!(sink.taken, ["intermediate", "final_result", "script_done", "ended"]);
+    let script = "for i in range(1000): emit_intermediate('i', i)\nemit_result(1)";
+    let (result, sink) = outlasted(&sandbox, request(script, HANG * 10)).await;
+    assert_eq!((data(&result), result.intermediates.len()), ("1", 1000));
+    assert_eq!(sink.taken[999..], ["intermediate", "final_result", "script_done", "ended"]);
 }
 
 /// Answers the first event with a run of its own.
