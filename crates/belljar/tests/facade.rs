@@ -37,6 +37,7 @@ async fn what_is_awaited_can_be_spawned(runtime: Runtime, sandbox: Sandbox, mut 
     send(&runtime.shutdown());
     send(&sandbox.run("1"));
     send(&sandbox.run_with("1", |_: Event| {}));
+    send(&sandbox.run_within(std::time::Duration::MAX, "1"));
     send(&sandbox.session());
     send(&sandbox.close());
     send(&sandbox.stream("1").result());

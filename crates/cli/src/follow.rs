@@ -4,14 +4,14 @@
 //!  cell ──► run (this task) ──queue of 64──► printer (a thread that may block)
 //! ```
 //!
-//! If the reader of stdout is slow, the queue slows the script down, but never its deadline or
-//! Ctrl-C. If the reader is gone, the script is ended.
+//! If the reader of stdout is slow, events wait for it, and none is lost. Neither the script's
+//! deadline nor Ctrl-C waits. If the reader is gone, the script is ended.
 
 use std::io;
 use std::pin::Pin;
 use std::thread;
 
-use belljar::{Event, EventSink};
+use belljar::{Event, EventSink, Execution, ExecutionResult, RuntimeError};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::oneshot;
@@ -29,6 +29,20 @@ impl EventSink for Queue {
             _ => None,
         }
     }
+}
+
+/// Hands on all events of a run, at the printer's pace, and gives its result. The run itself is not
+/// held up beyond its limits, and no event is lost, however slow the reader of stdout is.
+pub(crate) async fn hand_on(
+    mut execution: Execution,
+    mut queue: Queue,
+) -> Result<ExecutionResult, RuntimeError> {
+    while let Some(event) = execution.next().await {
+        if let Some(taken) = queue.on_event(event) {
+            taken.await;
+        }
+    }
+    execution.result().await
 }
 
 /// Does `work` and prints the events that it puts into the queue. Returns once all are printed.

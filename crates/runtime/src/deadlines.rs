@@ -137,12 +137,6 @@ impl<'a> Deadlines<'a> {
             self.outcome_is_known = true;
         }
     }
-
-    /// The grace was spent waiting for somebody other than the script. The time limit counts again.
-    pub(crate) fn forget_grace(&mut self) {
-        self.alarm.as_mut().reset(self.due + ALARM_GRACE);
-        self.outcome_is_known = false;
-    }
 }
 
 #[cfg(test)]

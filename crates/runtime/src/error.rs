@@ -44,6 +44,11 @@ pub enum RuntimeError {
         /// What was asked for.
         seconds: f64,
     },
+    /// The tokio runtime that the run was started on has been dropped, and the run with it.
+    #[error(
+        "the run ended with the tokio runtime that it was started on. Keep that one until the result is there"
+    )]
+    Abandoned,
     /// The session's cell is gone.
     #[error("the session is over: {cell} ended in an earlier step. Start a new session")]
     SessionOver {
@@ -83,6 +88,7 @@ impl RuntimeError {
             Self::Checkout(error) => error.fault(),
             Self::SandboxClosed { .. }
             | Self::Forked { .. }
+            | Self::Abandoned
             | Self::ShutDown
             | Self::Script(_)
             | Self::Timeout { .. }

@@ -14,12 +14,15 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::control::Wishes;
-use crate::conversation::{Concluded, Conversation, Progress, Terms};
+use crate::conversation::{Concluded, Conversation, Listener, Progress, Terms};
 use crate::deadlines::{Allowance, Deadlines};
 use crate::mask::Mask;
 use crate::meters::{Identity, RunMeters, note_cell, note_result};
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
+
+/// How long a sink may take for what is left to tell when its run is over.
+const LISTENER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs scripts in cells under one policy.
 #[derive(Debug, Clone)]
@@ -31,18 +34,19 @@ pub struct ScriptExecutor {
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
+    listener_timeout: Duration,
     meters: Arc<RunMeters>,
 }
 
 /// One script to run, and what goes with it.
-pub(crate) struct Run<'a> {
+pub(crate) struct Run<'a, 's> {
     pub(crate) identity: Identity,
     pub(crate) request: &'a ExecutionRequest,
     /// What earlier runs in this cell have used.
     pub(crate) used_before: CellUsage,
     /// What the cell has said since the previous run.
     pub(crate) leftovers: Leftovers,
-    pub(crate) sink: &'a mut dyn EventSink,
+    pub(crate) listener: Listener<'s>,
     pub(crate) wishes: &'a Wishes,
     /// The end, unless a session goes on with the cell.
     pub(crate) until: Until,
@@ -59,6 +63,7 @@ impl ScriptExecutor {
             mask: Mask::default(),
             engine,
             warnings: Arc::default(),
+            listener_timeout: LISTENER_TIMEOUT,
             meters: Arc::new(RunMeters::new(engine)),
         }
     }
@@ -88,6 +93,17 @@ impl ScriptExecutor {
         self
     }
 
+    /// Sets how long a sink may take for what is left to tell when its run is over.
+    #[must_use]
+    pub(crate) fn with_listener_timeout(mut self, within: Duration) -> Self {
+        self.listener_timeout = within;
+        self
+    }
+
+    pub(crate) fn listener_timeout(&self) -> Duration {
+        self.listener_timeout
+    }
+
     /// Runs one script in a cell to its end. With it, everything in that cell ends. Dropping the
     /// future leaves the script running, so drop the cell too.
     pub async fn run(
@@ -102,11 +118,11 @@ impl ScriptExecutor {
         let identity = Identity::of(request, None);
         let span = identity.span.clone();
         note_cell(&span, cell);
-        let (sink_of_run, until) = (&mut *sink, Until::TheEnd);
-        let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
+        let (listener, until) = (Listener::new(sink), Until::TheEnd);
+        let run = Run { identity, request, used_before, leftovers, listener, wishes, until };
         let concluded = self.conclude(cell, run).instrument(span).await?;
         cell.kill();
-        Ok(concluded.say(sink).await)
+        Ok(concluded.say(self.listener_timeout).await)
     }
 
     /// The result of a request that was cancelled before it had a cell.
@@ -114,7 +130,7 @@ impl ScriptExecutor {
         &self,
         Identity { id, span }: Identity,
         request: &ExecutionRequest,
-        sink: &mut dyn EventSink,
+        mut listener: Listener<'_>,
     ) -> ExecutionResult {
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
         let facts = Facts {
@@ -127,10 +143,11 @@ impl ScriptExecutor {
             network: Vec::new(),
             place: None,
         };
-        let (result, unsaid) = transcript.conclude(&facts);
+        let (result, last) = transcript.conclude(&facts);
         self.meters.begin().ended(&result);
         note_result(&span, &result);
-        Concluded { result, unsaid, script_is_over: false }.say(sink).await
+        last.into_iter().for_each(|event| listener.tell(event));
+        Concluded { result, listener, script_is_over: false }.say(self.listener_timeout).await
     }
 
     fn conditions(&self, timeout: Duration) -> Conditions<'_> {
@@ -139,11 +156,11 @@ impl ScriptExecutor {
 
     /// The same as [`Self::conclude`], in a cell of a pool. Ends early when the sandbox is closed
     /// or the pool is shut down.
-    pub(crate) async fn conclude_leased(
+    pub(crate) async fn conclude_leased<'s>(
         &self,
         lease: &mut Lease,
-        run: Run<'_>,
-    ) -> Result<Concluded, RuntimeError> {
+        run: Run<'_, 's>,
+    ) -> Result<Concluded<'s>, RuntimeError> {
         let hold = lease.hold().clone();
         tokio::select! {
             biased;
@@ -155,12 +172,12 @@ impl ScriptExecutor {
 
     /// Like [`Self::run`], for callers who know more about the run. When it returns, the run is
     /// over, and its last events are still to be told.
-    pub(crate) async fn conclude(
+    pub(crate) async fn conclude<'s>(
         &self,
         cell: &mut dyn Cell,
-        run: Run<'_>,
-    ) -> Result<Concluded, RuntimeError> {
-        let Run { identity: Identity { id, span }, request, used_before, leftovers, sink, wishes, until } =
+        run: Run<'_, 's>,
+    ) -> Result<Concluded<'s>, RuntimeError> {
+        let Run { identity: Identity { id, span }, request, used_before, leftovers, listener, wishes, until } =
             run;
         let timeout = self.check(request)?;
         let running = self.meters.begin();
@@ -187,7 +204,7 @@ impl ScriptExecutor {
             seal: &seal,
             limit,
             deadlines: Deadlines::new(started, timeout, self.allowance(used_before), wishes),
-            sink,
+            listener,
             progress: Progress::with_limit(limit),
         };
         let conditions = self.conditions(timeout);

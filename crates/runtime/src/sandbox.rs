@@ -5,9 +5,11 @@ use std::time::Duration;
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{CheckoutError, Lease, TemplateHold, TemplateStats};
 use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
+use crate::conversation::Listener;
 use crate::executor::{Run, ScriptExecutor};
 use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, RuntimeError, Session};
@@ -43,6 +45,15 @@ impl Sandbox {
     #[must_use]
     pub fn with_checkout_timeout(mut self, within: Duration) -> Self {
         self.checkout_timeout = Some(within);
+        self
+    }
+
+    /// The same sandbox, with a limit on how long an [`EventSink`] may take for the events that are
+    /// left when its run is over. After that the result comes without waiting, and with a warning.
+    /// 10 seconds by default. The cell is given back before that wait. Streams are not waited for.
+    #[must_use]
+    pub fn with_listener_timeout(mut self, within: Duration) -> Self {
+        self.executor = self.executor.with_listener_timeout(within);
         self
     }
 
@@ -89,44 +100,64 @@ impl Sandbox {
         request: impl Into<ExecutionRequest>,
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.run_heeding(&Wishes::none(), request.into(), sink).await
+        self.run_heeding(&Wishes::none(), Job::of(request), Listener::new(sink)).await
+    }
+
+    /// Like [`Self::run`], with one deadline for everything, counted from now. The script has what
+    /// the wait for a cell leaves of it, and never more than its own time limit.
+    ///
+    /// If no cell came free in time, the error is [`CheckoutError::TimedOut`]. If the script was
+    /// stopped, the verdict is `timeout_wall`, as with every time limit. The host kills 0.3 seconds
+    /// after it, so leave that much room for the answer.
+    pub async fn run_within(
+        &self,
+        deadline: Duration,
+        request: impl Into<ExecutionRequest>,
+    ) -> Result<ExecutionResult, RuntimeError> {
+        let sink = &mut |_: Event| {};
+        self.run_heeding(&Wishes::none(), Job::within(deadline, request), Listener::new(sink)).await
     }
 
     async fn run_heeding(
         &self,
         wishes: &Wishes,
-        request: ExecutionRequest,
-        sink: &mut dyn EventSink,
+        job: Job,
+        listener: Listener<'_>,
     ) -> Result<ExecutionResult, RuntimeError> {
-        self.executor.check(&request)?;
-        let identity = Identity::of(&request, Some(&self.hold));
+        self.executor.check(&job.request)?;
+        job.check()?;
+        let identity = Identity::of(&job.request, Some(&self.hold));
         let span = identity.span.clone();
-        self.hold.background().serve(self.run_in_span(identity, wishes, request, sink).instrument(span)).await
+        self.hold.background().serve(self.run_in_span(identity, wishes, job, listener).instrument(span)).await
     }
 
     async fn run_in_span(
         &self,
         identity: Identity,
         wishes: &Wishes,
-        request: ExecutionRequest,
-        sink: &mut dyn EventSink,
+        Job { mut request, deadline }: Job,
+        listener: Listener<'_>,
     ) -> Result<ExecutionResult, RuntimeError> {
         let mut lease = tokio::select! {
             biased;
-            lease = self.checkout(&self.hold) => lease?,
+            lease = self.checkout(&self.hold, deadline.map(|deadline| deadline.within)) => lease?,
             () = wishes.cancelled() => {
-                return Ok(self.executor.never_ran(identity, &request, sink).await);
+                return Ok(self.executor.never_ran(identity, &request, listener).await);
             }
         };
         note_cell(&identity.span, lease.cell());
         tracing::debug!("a cell is checked out");
+        if let Some(deadline) = deadline {
+            let left = deadline.left().ok_or_else(|| self.too_late(deadline.within))?;
+            request.timeout = Some(self.executor.check(&request)?.min(left));
+        }
         let in_progress = lease.begin()?;
         let run = Run {
             identity,
             request: &request,
             used_before: CellUsage::default(),
             leftovers: Leftovers::default(),
-            sink: &mut *sink,
+            listener,
             wishes,
             until: Until::TheEnd,
         };
@@ -134,24 +165,33 @@ impl Sandbox {
         if concluded.script_is_over {
             lease.vouch();
         }
-        // The cell is given back first, so that a slow reader of the last events does not keep it.
+        // The cell is given back first, so that a slow listener does not keep it.
         drop((lease, in_progress));
-        Ok(concluded.say(sink).await)
+        Ok(concluded.say(self.executor.listener_timeout()).await)
     }
 
     /// Like [`Self::run`], as a stream that is read at the reader's own pace. Dropping it kills the
-    /// script.
+    /// script. When the script is over its cell is given back, even if nobody reads.
     pub fn stream(&self, request: impl Into<ExecutionRequest>) -> Execution {
-        let (sandbox, request) = (self.clone(), request.into());
+        self.start(Job::of(request))
+    }
+
+    /// Like [`Self::run_within`], as a stream.
+    pub fn stream_within(&self, deadline: Duration, request: impl Into<ExecutionRequest>) -> Execution {
+        self.start(Job::within(deadline, request))
+    }
+
+    fn start(&self, job: Job) -> Execution {
+        let sandbox = self.clone();
         Execution::start(self.hold.background(), RunHandle::default(), |mut queue, wishes| async move {
-            sandbox.run_heeding(&wishes, request, &mut queue).await
+            sandbox.run_heeding(&wishes, job, Listener::of_stream(&mut queue)).await
         })
     }
 
     /// Takes a cell for several steps that share their variables. A session holds the template
     /// itself and can outlive its sandbox.
     pub async fn session(&self) -> Result<Session, RuntimeError> {
-        let lease = self.checkout(&self.hold.share()?).await?;
+        let lease = self.checkout(&self.hold.share()?, None).await?;
         Ok(Session::new(lease, self.executor.clone()))
     }
 
@@ -164,11 +204,62 @@ impl Sandbox {
         self.hold.close().await;
     }
 
-    async fn checkout(&self, hold: &TemplateHold) -> Result<Lease, CheckoutError> {
-        let checkout = match self.checkout_timeout {
+    /// A cell, within the shorter of two limits, if there are any.
+    async fn checkout(
+        &self,
+        hold: &TemplateHold,
+        deadline: Option<Duration>,
+    ) -> Result<Lease, CheckoutError> {
+        let within = [self.checkout_timeout, deadline].into_iter().flatten().min();
+        let checkout = match within {
             Some(within) => hold.checkout_within(within).await,
             None => hold.checkout().await,
         };
         checkout.inspect_err(|error| tracing::debug!(%error, "no cell could be checked out"))
+    }
+
+    /// The error for a cell that came with no time left to run anything in it.
+    fn too_late(&self, within: Duration) -> CheckoutError {
+        let TemplateStats { leased, capacity, .. } = self.stats();
+        CheckoutError::TimedOut { name: self.hold.name().to_owned(), within, in_use: leased, capacity }
+    }
+}
+
+/// What a caller asks of a sandbox.
+struct Job {
+    request: ExecutionRequest,
+    deadline: Option<Deadline>,
+}
+
+/// A limit on the wait for a cell and the script together.
+#[derive(Clone, Copy)]
+struct Deadline {
+    began: Instant,
+    within: Duration,
+}
+
+impl Job {
+    fn of(request: impl Into<ExecutionRequest>) -> Self {
+        Self { request: request.into(), deadline: None }
+    }
+
+    fn within(deadline: Duration, request: impl Into<ExecutionRequest>) -> Self {
+        let deadline = Some(Deadline { began: Instant::now(), within: deadline });
+        Self { request: request.into(), deadline }
+    }
+
+    /// Refuses a deadline that nothing can meet.
+    fn check(&self) -> Result<(), RuntimeError> {
+        match self.deadline {
+            Some(Deadline { within: Duration::ZERO, .. }) => Err(RuntimeError::Timeout { seconds: 0.0 }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Deadline {
+    /// The time that is left, if any is.
+    fn left(&self) -> Option<Duration> {
+        self.within.checked_sub(self.began.elapsed()).filter(|left| !left.is_zero())
     }
 }

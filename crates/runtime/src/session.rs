@@ -9,6 +9,7 @@ use belljar_engine::{Background, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
+use crate::conversation::Listener;
 use crate::executor::{Run, ScriptExecutor};
 use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, RuntimeError};
@@ -87,7 +88,8 @@ impl Session {
         sink: &mut dyn EventSink,
     ) -> Result<ExecutionResult, RuntimeError> {
         self.forget_old_wishes();
-        self.cell.step(request.into(), sink, &Wishes::of(self.handle.clone())).await
+        let wishes = Wishes::of(self.handle.clone());
+        self.cell.step(request.into(), Listener::new(sink), &wishes).await
     }
 
     /// Like [`Self::step`], as a stream that is read at the reader's own pace. Dropping it ends the
@@ -96,7 +98,7 @@ impl Session {
         self.forget_old_wishes();
         let (cell, request) = (Arc::clone(&self.cell), request.into());
         Execution::start(&self.cell.background, self.handle.clone(), |mut queue, wishes| async move {
-            cell.step(request, &mut queue, &wishes).await
+            cell.step(request, Listener::of_stream(&mut queue), &wishes).await
         })
     }
 
@@ -116,7 +118,7 @@ impl HeldCell {
     async fn step(
         &self,
         mut request: ExecutionRequest,
-        sink: &mut dyn EventSink,
+        listener: Listener<'_>,
         wishes: &Wishes,
     ) -> Result<ExecutionResult, RuntimeError> {
         self.executor.check(&request)?;
@@ -124,18 +126,17 @@ impl HeldCell {
         let taken = self.take()?;
         let identity = Identity::of(&request, Some(taken.lease.hold()));
         let span = identity.span.clone();
-        let step = Step { identity, request: &request, wishes };
-        self.background.serve(self.step_in_span(taken, step, sink).instrument(span)).await
+        let step = Step { identity, request: &request, listener, wishes };
+        self.background.serve(self.step_in_span(taken, step).instrument(span)).await
     }
 
     async fn step_in_span(
         &self,
         taken: Taken<'_>,
-        step: Step<'_>,
-        sink: &mut dyn EventSink,
+        step: Step<'_, '_>,
     ) -> Result<ExecutionResult, RuntimeError> {
-        let Step { identity, request, wishes } = step;
-        let Taken { in_progress: _in_progress, mut place, mut lease, is_fresh } = taken;
+        let Step { identity, request, listener, wishes } = step;
+        let Taken { in_progress, mut place, mut lease, is_fresh } = taken;
         let cell = lease.cell();
         note_cell(&identity.span, cell);
         // What threads and processes of earlier steps said and used since then does not belong to
@@ -144,12 +145,14 @@ impl HeldCell {
             true => (Leftovers::default(), CellUsage::default()),
             false => (cell.take_leftovers().await, cell.usage()),
         };
-        let (sink_of_run, until) = (&mut *sink, Until::Now);
-        let run = Run { identity, request, used_before, leftovers, sink: sink_of_run, wishes, until };
+        let until = Until::Now;
+        let run = Run { identity, request, used_before, leftovers, listener, wishes, until };
         let concluded = self.executor.conclude_leased(&mut lease, run).await?;
-        // A cell that cannot be used again is dropped before the last events are told.
+        // A cell that cannot be used again is dropped before the last events are told. Nothing runs
+        // in one that can.
         let kept = concluded.script_is_over.then_some(lease).inspect(Lease::pause);
-        let result = concluded.say(sink).await;
+        drop(in_progress);
+        let result = concluded.say(self.executor.listener_timeout()).await;
         place.put_back(kept);
         Ok(result)
     }
@@ -179,9 +182,10 @@ impl HeldCell {
 }
 
 /// What a step is to do.
-struct Step<'a> {
+struct Step<'a, 's> {
     identity: Identity,
     request: &'a ExecutionRequest,
+    listener: Listener<'s>,
     wishes: &'a Wishes,
 }
 

@@ -1,25 +1,26 @@
 //! A run as a stream of events.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use belljar_core::{Event, ExecutionResult};
 use belljar_engine::Background;
 use futures_core::Stream;
-use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
 
 use crate::RuntimeError;
 use crate::control::{RunHandle, Wishes};
-use crate::sink::Queue;
-
-/// How many events may wait for a slow reader before the script has to wait.
-const QUEUE: usize = 64;
+use crate::sink::{Queue, Reader, queue};
 
 /// A script in progress: a stream of its events, then its result. Dropping it kills the script.
+///
+/// A slow reader slows the script down, but not its limits, and loses nothing. When the run is
+/// over its cell is given back, whether or not anybody reads. The events that were not read wait
+/// here. They take as much memory as the script's output, which `max_output_bytes` limits.
 #[derive(Debug)]
 pub struct Execution {
-    events: Receiver<Event>,
+    events: Reader,
     run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
     handle: RunHandle,
 }
@@ -34,8 +35,8 @@ impl Execution {
     where
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
     {
-        let (sender, events) = channel(QUEUE);
-        let run = background.nearby().spawn(run(Queue(sender), Wishes::of(handle.clone())));
+        let (queue, events) = queue();
+        let run = background.nearby().spawn(run(queue, Wishes::of(handle.clone())));
         Self { events, run, handle }
     }
 
@@ -56,15 +57,19 @@ impl Execution {
 
     /// The next event. `None` after the last.
     pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+        poll_fn(|cx| self.events.poll_next(cx)).await
     }
 
-    /// The result, once the script is over. Events that were not read are discarded.
+    /// The result, once the script is over. It has everything. Events that were not read are
+    /// discarded, and hold up nothing.
     pub async fn result(mut self) -> Result<ExecutionResult, RuntimeError> {
         self.events.close();
         match (&mut self.run).await {
             Ok(result) => result,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(RuntimeError::Abandoned),
+            },
         }
     }
 }
@@ -73,7 +78,7 @@ impl Stream for Execution {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_recv(cx)
+        self.events.poll_next(cx)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a caller should know about a run besides its verdict, in words. All of it comes from the
 //! host, and nothing from the guest.
 
+use std::time::Duration;
+
 use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
 use belljar_core::json::Repairs;
@@ -63,6 +65,15 @@ fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<S
         Ending::Cancelled => format!("the run was cancelled after {outcome}"),
         Ending::Died(autopsy) => format!("after {outcome} {}", cause_of_death(autopsy.end, &facts.used).1),
     })
+}
+
+/// A listener who did not take every event in time.
+pub(crate) fn listener_too_slow(events: usize, within: Duration) -> String {
+    let (what, seconds) = (if events == 1 { "event" } else { "events" }, within.as_secs_f64());
+    format!(
+        "the listener was too slow: it did not take {events} {what} within {seconds} s after the run had ended; the result has \
+         everything"
+    )
 }
 
 /// Processes the kernel killed, if the verdict does not say so.

@@ -28,13 +28,15 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 8] = [
+const ON_LOCAL: [&str; 10] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/harness.rs",
     "it/pythons.rs",
+    "it/run_within.rs",
     "it/sessions.rs",
+    "it/slow_listeners.rs",
     "it/streaming.rs",
     "it/tools.rs",
 ];

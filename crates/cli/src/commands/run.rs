@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use belljar::config::ResourceLimits;
-use belljar::{
-    EventSink, Execution, ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Verdict,
-};
-use tokio::sync::oneshot;
+use belljar::{ExecutionRequest, Runtime, Sandbox, Verdict};
 
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::exit::End;
-use crate::follow::{Queue, follow};
+use crate::follow::{follow, hand_on};
 use crate::interrupt::Interrupts;
 use crate::printer::{Output, Printer};
 use crate::progress::Preparation;
@@ -67,15 +64,13 @@ async fn run_and_show(
 ) -> Result<End, CliError> {
     /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
-    let (cancel, cancelled) = oneshot::channel();
     let execution = sandbox.stream(request);
-    let mut running =
-        std::pin::pin!(follow(printer, async |queue| hand_on(execution, cancelled, queue).await));
+    let handle = execution.handle();
+    let mut running = std::pin::pin!(follow(printer, async |queue| hand_on(execution, queue).await));
     let (result, interrupt) = tokio::select! {
         result = &mut running => (result??, None),
         interrupt = interrupts.next() => {
-            // If nobody receives it, the run is over already.
-            let _ = cancel.send(());
+            handle.cancel();
             match tokio::time::timeout(LAST_EVENTS, running).await {
                 Ok(result) => (result??, Some(interrupt)),
                 Err(_) => return Ok(End::Interrupted(interrupt)),
@@ -88,30 +83,6 @@ async fn run_and_show(
         Some(_) => printer.result(&result, None)?,
     }
     Ok(interrupt.map_or(End::Ran(result.verdict), End::Interrupted))
-}
-
-async fn hand_on(
-    mut execution: Execution,
-    mut cancelled: oneshot::Receiver<()>,
-    mut queue: Queue,
-) -> Result<ExecutionResult, RuntimeError> {
-    let mut may_be_cancelled = true;
-    loop {
-        tokio::select! {
-            event = execution.next() => {
-                let Some(event) = event else { return execution.result().await };
-                if let Some(taken) = queue.on_event(event) {
-                    taken.await;
-                }
-            }
-            asked = &mut cancelled, if may_be_cancelled => {
-                may_be_cancelled = false;
-                if asked.is_ok() {
-                    execution.cancel();
-                }
-            }
-        }
-    }
 }
 
 /// Prepares the sandbox. Shows slow steps and warnings.

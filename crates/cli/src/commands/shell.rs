@@ -17,7 +17,7 @@ use crate::args::ShellArgs;
 use crate::entry::Entry;
 use crate::error::CliError;
 use crate::exit::End;
-use crate::follow::follow;
+use crate::follow::{follow, hand_on};
 use crate::interrupt::{Interrupt, Interrupts};
 use crate::printer::{Output, Printer};
 use crate::settings::Settings;
@@ -125,8 +125,8 @@ impl Shell<'_> {
     /// unless a person can type more.
     async fn step(&mut self, entry: String) -> Result<Option<Interrupt>, CliError> {
         let request = ExecutionRequest::new(entry).with_mode(ExecutionMode::Interactive);
-        let session = &mut self.session;
-        let step = follow(&self.printer, async |mut queue| session.step_into(request, &mut queue).await);
+        let execution = self.session.stream(request);
+        let step = follow(&self.printer, async |queue| hand_on(execution, queue).await);
         let ended = tokio::select! {
             ended = step => Ok(ended?),
             interrupt = self.interrupts.next() => Err(interrupt),

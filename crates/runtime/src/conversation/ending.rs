@@ -1,4 +1,4 @@
-//! How a run is brought to its end, and what is read after that.
+//! How a run is brought to its end, and what is read after that. No listener is waited for here.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -13,35 +13,38 @@ use crate::transcript::Ending;
 /// this is never long.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-impl Conversation<'_> {
-    /// The script has had its grace. It may have ended all the same, and its word may lie here
-    /// unread: on a busy machine, or behind a slow listener.
-    pub(super) async fn last_look(&mut self) -> Ending {
+impl Conversation<'_, '_> {
+    /// The script has had its time. It may have ended all the same, and its word may lie here
+    /// unread: on a busy machine, or because a slow listener kept it from being read. The ending
+    /// that is found, or else this one.
+    pub(super) async fn last_look(&mut self, otherwise: Ending) -> Ending {
         // A guest that talks without pause would keep us here.
         const ROUNDS: usize = 64;
         for _ in 0..ROUNDS {
             // Lets the event loop see what has arrived.
             tokio::task::yield_now().await;
             let ending = match poll_fn(|cx| Poll::Ready(self.cell.poll_output(cx))).await {
-                Poll::Ready(Output::Burst(burst)) => self.take_in(burst).await,
+                Poll::Ready(Output::Burst(burst)) => self.take_in(burst),
                 Poll::Ready(Output::Closed) => Some(self.death().await),
                 Poll::Pending => break,
             };
-            if let Some(ending) = ending.or(self.progress.broken) {
+            if let Some(ending) = ending {
                 return ending;
             }
         }
-        Ending::Overstayed
+        otherwise
     }
 
     /// How a cell that says nothing more ends. A guest may close everything and live on, so its
     /// deadlines count as before.
     pub(super) async fn death(&mut self) -> Ending {
         loop {
+            let Self { cell, deadlines, listener, .. } = self;
             let call = tokio::select! {
                 biased;
-                autopsy = self.cell.autopsy() => return Ending::Died(autopsy),
-                call = self.deadlines.call() => call,
+                autopsy = cell.autopsy() => return Ending::Died(autopsy),
+                call = deadlines.call() => call,
+                never = listener.attend() => match never {},
             };
             if let Some(ending) = self.answer(call) {
                 return ending;
@@ -51,7 +54,6 @@ impl Conversation<'_> {
 
     /// Kills a cell whose script has not ended by itself, and reads its last words.
     pub(super) async fn end(&mut self, ending: Ending) {
-        self.progress.is_over = true;
         match ending {
             Ending::Finished | Ending::Died(_) => {}
             Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
@@ -66,7 +68,7 @@ impl Conversation<'_> {
     async fn last_words(&mut self) {
         let until_dead = async {
             while let Output::Burst(burst) = poll_fn(|cx| self.cell.poll_output(cx)).await {
-                if self.take_in(burst).await.is_some() {
+                if self.take_in(burst).is_some() {
                     break;
                 }
             }

@@ -6,9 +6,9 @@ use belljar_engine::Burst;
 use super::Conversation;
 use crate::transcript::Ending;
 
-impl Conversation<'_> {
+impl Conversation<'_, '_> {
     /// Takes in what was read at one moment; the ending, if it holds one.
-    pub(super) async fn take_in(&mut self, burst: Burst) -> Option<Ending> {
+    pub(super) fn take_in(&mut self, burst: Burst) -> Option<Ending> {
         let read = burst.channel.len() + burst.stdout.len() + burst.stderr.len();
         self.transcript.output_bytes += read as u64;
         if self.transcript.output_bytes > self.limit {
@@ -17,13 +17,13 @@ impl Conversation<'_> {
         self.progress.printed.stdout.waiting.extend_from_slice(&burst.stdout);
         self.progress.printed.stderr.waiting.extend_from_slice(&burst.stderr);
         // Before what the script made of it.
-        self.tell_denials().await;
-        let ending = self.take_frames(&burst.channel).await;
-        self.tell_printed().await;
+        self.tell_denials();
+        let ending = self.take_frames(&burst.channel);
+        self.tell_printed();
         ending
     }
 
-    async fn take_frames(&mut self, bytes: &[u8]) -> Option<Ending> {
+    fn take_frames(&mut self, bytes: &[u8]) -> Option<Ending> {
         self.progress.lines.push(bytes);
         loop {
             let line = match self.progress.lines.next_line() {
@@ -52,9 +52,8 @@ impl Conversation<'_> {
                 self.progress.scratch_was_full = self.transcript.has_failed() && self.cell.scratch_is_full();
                 self.deadlines.outcome_is_known(self.transcript.mode());
             }
-            self.progress.is_over |= self.transcript.is_done();
             for event in earlier.into_iter().flatten().chain(event) {
-                self.tell(event).await;
+                self.listener.tell(event);
             }
             if self.transcript.is_done() {
                 return Some(Ending::Finished);

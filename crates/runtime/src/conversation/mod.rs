@@ -5,24 +5,30 @@
 //!                │
 //!                ▼   one select!, until there is an ending
 //!      ┌ deadlines: time, processor time, the caller's wishes
-//!      └ the cell: writes what is queued, reads what is there ─► frames ─► events ─► sink
+//!      ├ the listener: takes events, one at a time
+//!      └ the cell: writes what is queued, reads what is there ─► frames ─► events ─► listener
 //!                │
 //!                ▼
 //!  ending ─► kill, unless the script ended by itself; read the rest
 //!         ─► observe: usage, network ─► Concluded
+//!                │
+//!                ▼   the cell is given back
+//!  say ─► what the listener has not taken, within a bounded time
 //! ```
 //!
 //! Both directions of the cell are served in the same branch, so a guest that prints before it
 //! reads holds up nobody. A host tool's answer is one more thing to send, and a call in flight one
-//! more branch, here and where `telling` waits for a slow listener.
+//! more branch.
 //!
 //! * `frames` understands what the guest says.
-//! * `telling` hands events on, at the listener's pace but not on the script's time.
+//! * `telling` makes events of what happens, and tells the last ones.
+//! * `listener` hands events on, at the listener's pace but not on the script's time.
 //! * `ending` is how a run is brought to its end, and what is read after that.
 //! * `printed` keeps frames and prints in order.
 
 mod ending;
 mod frames;
+mod listener;
 mod printed;
 mod telling;
 
@@ -30,26 +36,26 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use belljar_core::ExecutionResult;
 use belljar_core::wire::{HostFrame, Lines};
-use belljar_core::{Event, ExecutionResult};
 use belljar_engine::{Cell, CellUsage, Leftovers, Output, Until};
 use bytes::Bytes;
 use tokio::time::Instant;
 
+pub(crate) use self::listener::Listener;
 use self::printed::Printed;
-use crate::EventSink;
 use crate::deadlines::{Call, Deadlines};
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
 
 /// A run under way.
-pub(crate) struct Conversation<'a> {
+pub(crate) struct Conversation<'a, 's> {
     pub(crate) cell: &'a mut dyn Cell,
     pub(crate) transcript: Transcript,
     pub(crate) seal: &'a str,
-    /// How much all output together may be.
+    /// How much all output together may be, and how much of it may wait for the listener.
     pub(crate) limit: u64,
     pub(crate) deadlines: Deadlines<'a>,
-    pub(crate) sink: &'a mut dyn EventSink,
+    pub(crate) listener: Listener<'s>,
     pub(crate) progress: Progress,
 }
 
@@ -60,10 +66,6 @@ pub(crate) struct Progress {
     /// Whether there was no room left to write to when the script said that it failed. By the time
     /// it is over there may be.
     scratch_was_full: bool,
-    /// What the cell was killed for while a slow listener was being waited for.
-    broken: Option<Ending>,
-    /// Whether the grace after the outcome ran out while a slow listener was being waited for.
-    grace_is_over: bool,
     was_interrupted: bool,
     /// Whether an interrupt waits for the request to be sent: it must not overtake it.
     interrupt_is_due: bool,
@@ -71,11 +73,6 @@ pub(crate) struct Progress {
     announcement: Option<Bytes>,
     /// Whether the guest takes no more of what is sent.
     is_deaf: bool,
-    /// Whether the run is over. From then on no listener is waited for: what happens to the cell
-    /// must not depend on how fast events are taken.
-    is_over: bool,
-    /// Events that are told once nothing in the cell acts any more, and it is known what it did.
-    unsaid: Vec<Event>,
 }
 
 impl Progress {
@@ -84,14 +81,10 @@ impl Progress {
             lines: Lines::with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
             printed: Printed::default(),
             scratch_was_full: false,
-            broken: None,
-            grace_is_over: false,
             was_interrupted: false,
             interrupt_is_due: false,
             announcement: None,
             is_deaf: false,
-            is_over: false,
-            unsaid: Vec::new(),
         }
     }
 }
@@ -148,27 +141,24 @@ pub(crate) struct Terms<'a> {
     pub(crate) conditions: Conditions<'a>,
 }
 
-/// The outcome of a run. Its last events have not been told yet.
-pub(crate) struct Concluded {
+/// The outcome of a run. Its last events have not been told yet, and perhaps more.
+pub(crate) struct Concluded<'s> {
     pub(crate) result: Arc<ExecutionResult>,
-    pub(crate) unsaid: Vec<Event>,
+    pub(crate) listener: Listener<'s>,
     /// The script ended by itself, and its cell is there.
     pub(crate) script_is_over: bool,
 }
 
-impl Conversation<'_> {
+impl<'s> Conversation<'_, 's> {
     /// Holds the conversation. When it comes back the run is over, and its last events are still
     /// to be told.
-    pub(crate) async fn hold(mut self, terms: Terms<'_>) -> Concluded {
+    pub(crate) async fn hold(mut self, terms: Terms<'_>) -> Concluded<'s> {
         let Terms { request, leftovers, used_before, started, until, conditions } = terms;
-        self.tell_leftovers(&leftovers).await;
-        let ending = match self.progress.broken {
-            Some(ending) => ending,
-            None => self.exchange(request).await,
-        };
+        self.tell_leftovers(&leftovers);
+        let ending = self.exchange(request).await;
         tracing::debug!(?ending, "the conversation is over");
-        // No listener is waited for from here until the record is read and the cell is let go of:
-        // it may take long, and nothing in the cell shall have that time.
+        // From here until the record is read and the cell is let go of, nothing is told: that may
+        // take long, and nothing in the cell shall have that time.
         self.end(ending).await;
         let facts = Facts {
             conditions,
@@ -180,12 +170,11 @@ impl Conversation<'_> {
             network: self.cell.take_decisions(until).await,
             place: self.cell.place().map(str::to_owned),
         };
-        let mut unsaid = self.take_unsaid(&facts.network).await;
-        let was_killed = self.progress.broken.is_some();
-        let (result, last) = self.transcript.conclude(&facts);
-        unsaid.extend(last);
-        let script_is_over = matches!(ending, Ending::Finished) && !was_killed;
-        Concluded { result, unsaid, script_is_over }
+        self.tell_rest(&facts.network);
+        let Self { transcript, mut listener, .. } = self;
+        let (result, last) = transcript.conclude(&facts);
+        last.into_iter().for_each(|event| listener.tell(event));
+        Concluded { result, listener, script_is_over: matches!(ending, Ending::Finished) }
     }
 
     /// Sends the request and takes in what comes, until there is an ending.
@@ -194,22 +183,27 @@ impl Conversation<'_> {
             return ending;
         }
         loop {
-            if let Some(ending) = self.progress.broken {
-                return ending;
-            }
-            if self.progress.grace_is_over {
-                return self.last_look().await;
-            }
-            let Self { cell, deadlines, progress, .. } = self;
+            let Self { cell, deadlines, progress, listener, transcript, limit, .. } = self;
+            // Once the outcome is known, only the script's end is left. It has little time for
+            // that, and none of it is the listener's.
+            let is_ending = transcript.has_outcome();
             let output = tokio::select! {
                 biased;
                 call = deadlines.call() => Err(call),
-                output = poll_fn(|cx| progress.poll_cell(*cell, cx)) => Ok(output),
+                output = poll_fn(|cx| {
+                    let _ = listener.poll_tell(cx);
+                    match is_ending || listener.keeps_up(*limit) {
+                        true => progress.poll_cell(*cell, cx),
+                        false => {
+                            progress.poll_flush(*cell, cx);
+                            Poll::Pending
+                        }
+                    }
+                }) => Ok(output),
             };
             let ending = match output {
-                Err(Call::Grace) => Some(self.last_look().await),
-                Err(call) => self.answer(call),
-                Ok(Output::Burst(burst)) => self.take_in(burst).await,
+                Err(call) => self.answer_in_time(call).await,
+                Ok(Output::Burst(burst)) => self.take_in(burst),
                 Ok(Output::Closed) => Some(self.death().await),
             };
             if let Some(ending) = ending {
@@ -222,13 +216,15 @@ impl Conversation<'_> {
     /// late as one that does not answer.
     async fn send(&mut self, request: Bytes) -> Option<Ending> {
         loop {
+            let Self { cell, deadlines, listener, .. } = self;
             let call = tokio::select! {
                 biased;
-                begun = self.cell.begin() => match begun {
+                begun = cell.begin() => match begun {
                     Ok(()) => break,
                     Err(_) => return Some(self.death().await),
                 },
-                call = self.deadlines.call() => call,
+                call = deadlines.call() => call,
+                never = listener.attend() => match never {},
             };
             if let Some(ending) = self.answer(call) {
                 return Some(ending);
@@ -246,5 +242,20 @@ impl Conversation<'_> {
             return None;
         }
         self.deadlines.breach(call, &*self.cell)
+    }
+
+    /// The same, for a script that may have ended in time without having been heard.
+    async fn answer_in_time(&mut self, call: Call) -> Option<Ending> {
+        let ending = self.answer(call)?;
+        let was_held_up = !self.listener.keeps_up(self.limit);
+        Some(match ending {
+            Ending::Overstayed => self.last_look(ending).await,
+            Ending::Deadline | Ending::CpuSpent if was_held_up => match self.last_look(ending).await {
+                // It wrote more while it was looked at. That is not what ended it.
+                Ending::Flood => ending,
+                found => found,
+            },
+            ending => ending,
+        })
     }
 }

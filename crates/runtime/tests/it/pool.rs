@@ -47,7 +47,8 @@ async fn many_runs_leave_no_descriptor_process_or_control_group() {
     assert_eq!(control_groups_of(std::process::id()), Vec::<PathBuf>::new(), "control groups are left");
 }
 
-/// Cells that were to be ready once are not kept ready for ever, whether their caller waited or not.
+/// Cells that were to be ready once are not kept ready for ever, whether their caller waited or
+/// not.
 #[tokio::test]
 async fn warming_that_is_given_up_leaves_the_stock_as_it_was() {
     if !only_on("native", "a container that comes back stays idle, as it should") {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belljar::{Runtime, Sandbox, SandboxConfig, Verdict};
+use belljar::{Runtime, RuntimeError, Sandbox, SandboxConfig, Verdict};
 use tokio::runtime::Builder;
 
 fn multi_thread() -> tokio::runtime::Runtime {
@@ -34,13 +34,18 @@ pub(crate) fn dropped_outside() {
         let (runtime, sandbox) = open().await;
         let mut session = sandbox.session().await.expect("a session");
         session.step("x = 1").await.expect("a step");
-        let mut execution = sandbox.stream("emit_intermediate('on', 1)\nwhile True: pass");
+        let script = "emit_intermediate('on', 1)\nwhile True: pass";
+        let (mut execution, mut dropped) = (sandbox.stream(script), sandbox.stream(script));
         execution.next().await.expect("it is under way");
-        (runtime, sandbox, session, execution)
+        dropped.next().await.expect("it is under way");
+        (runtime, sandbox, session, (execution, dropped))
     });
+    let (execution, dropped) = execution;
+    drop(dropped);
     drop(session);
-    drop(execution);
     drop(tokio);
+    let gone = crate::no_tokio::block_on(execution.result());
+    assert!(matches!(gone, Err(RuntimeError::Abandoned)), "{gone:?}");
     // It works on, and its end can be waited for without any tokio.
     crate::no_tokio::block_on(async {
         answers(&sandbox).await;
