@@ -20,8 +20,7 @@
 //!
 //! So a crash leaves at most a `.tmp-` directory. Nobody takes it for a layer, and the next install
 //! removes it: its lock is free, so its maker is gone. A maker whose caller has gone is stopped
-//! ([`Stopper`]): its installer ends, with every process it started in its group, and nothing
-//! stays.
+//! ([`Stopper`]): its installer ends, with every process in its group, and nothing stays.
 //!
 //! A layer's code runs in every cell that has it. So nothing is used that another user could have
 //! put there or can change. The whole path to it and every file in it must belong to this user or

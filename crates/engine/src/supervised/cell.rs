@@ -1,18 +1,18 @@
 //! One cell, by what its supervisor says of it.
 
-use std::io;
+mod io;
+mod life;
+mod view;
+
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use belljar_core::{CellId, Decision};
+use belljar_core::CellId;
 use bytes::Bytes;
 
 use super::message::{self, Counted, Message, Messages, Ready};
-use super::{Container, ContainerEgress, Introduction, StreamEnd, SupervisorStream};
-use crate::cell::{
-    Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
-};
-use crate::engine::BoxFuture;
+use super::{Container, StreamEnd, SupervisorStream};
+use crate::cell::{Cell, CellIo, CellUsage, End, Leftovers, Outbox, Output};
 
 /// How long a reset may take before the cell is in doubt. The supervisor gives up before that.
 const RESET_WITHIN: Duration = Duration::from_secs(15);
@@ -206,164 +206,5 @@ impl<C: Container, S: SupervisorStream> Cell for SupervisedCell<C, S> {
 
     fn place(&self) -> Option<&str> {
         Some(self.container.name())
-    }
-}
-
-impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
-    /// Introduces the supervisor to a proxy that took the place of the one it knew.
-    fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(async move {
-            self.is_untouched = false;
-            let Some(egress) = self.container.egress() else { return Ok(()) };
-            match egress.renew().await {
-                Ok(None) => {}
-                Ok(Some(Introduction { socket, authority })) => {
-                    self.outbox.push(message::egress(&socket, authority.as_deref()).into());
-                }
-                Err(error) => {
-                    // Nobody is let out, which the script will see.
-                    let container = self.container.name();
-                    tracing::warn!(%container, %error, "a container has no egress");
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn send(&mut self, bytes: Bytes) {
-        self.outbox.push(message::input(bytes.len()).into());
-        self.outbox.push(bytes);
-    }
-
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { outbox, stream, is_unflushed, .. } = self;
-        ready!(outbox.poll_write(cx, |cx, bytes| {
-            *is_unflushed = true;
-            stream.poll_write(cx, bytes)
-        }))?;
-        if *is_unflushed {
-            ready!(stream.poll_flush(cx))?;
-            *is_unflushed = false;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
-        if self.state != State::Alive {
-            return Poll::Ready(Output::Closed);
-        }
-        loop {
-            if let Some(output) = ready!(self.poll_next(cx)) {
-                return Poll::Ready(output);
-            }
-        }
-    }
-
-    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
-        Box::pin(async move {
-            let mut said = Leftovers::default();
-            if self.state == State::Alive
-                && tokio::time::timeout(ANSWER_WITHIN, self.settle(&mut said)).await.is_err()
-            {
-                let container = self.container.name();
-                tracing::warn!(%container, "a container does not answer and is given up");
-                self.state = State::Lost;
-            }
-            said
-        })
-    }
-}
-
-impl<C: Container, S: SupervisorStream> CellView for SupervisedCell<C, S> {
-    fn usage(&self) -> CellUsage {
-        let (before, now) = (&self.before, &self.now);
-        let peak = now.peak_memory_bytes.filter(|peak| {
-            // Counted since the container began: only a new peak is this use's own.
-            self.is_untouched || before.peak_memory_bytes.is_none_or(|before| *peak > before)
-        });
-        CellUsage {
-            // The supervisor counts anew for each use, from its first request on.
-            cpu_micros: now.cpu_micros,
-            peak_memory_bytes: peak.map(|peak| peak.saturating_sub(self.container.supervisor_bytes())),
-            ..now.since(*before)
-        }
-    }
-
-    fn scratch_is_full(&self) -> bool {
-        self.scratch_is_full
-    }
-
-    fn take_denials(&mut self) -> Vec<Decision> {
-        self.container.egress().map(ContainerEgress::take_denials).unwrap_or_default()
-    }
-
-    fn take_decisions(&mut self, until: Until) -> BoxFuture<'_, Vec<Decision>> {
-        // A guest that has talked to anybody has made a socket, and its container is not used
-        // again.
-        let is_last = until == Until::TheEnd && self.uses_left == 0;
-        match self.container.egress() {
-            Some(egress) => egress.take_decisions(is_last),
-            None => Box::pin(std::future::ready(Vec::new())),
-        }
-    }
-}
-
-impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
-    fn interrupt(&mut self) {
-        self.outbox.push(Bytes::from_static(message::INTERRUPT));
-    }
-
-    fn kill(&mut self) {
-        self.container.kill();
-    }
-
-    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
-        Box::pin(async move {
-            let end = loop {
-                match self.state {
-                    State::Ended(end) => break end,
-                    State::Lost => {
-                        if self.container.was_killed_for_memory().await
-                            && self.now.oom_kills == self.before.oom_kills
-                        {
-                            self.now.oom_kills = Some(self.now.oom_kills.unwrap_or(0) + 1);
-                        }
-                        break End::Killed;
-                    }
-                    State::Alive | State::Mute => {
-                        std::future::poll_fn(|cx| self.poll_next(cx)).await;
-                    }
-                }
-            };
-            Autopsy { end, usage: self.usage() }
-        })
-    }
-
-    fn uses_left(&self) -> u32 {
-        self.uses_left
-    }
-
-    fn reset(&mut self) -> BoxFuture<'_, bool> {
-        Box::pin(async move {
-            if self.state != State::Alive {
-                return false;
-            }
-            let outcome = tokio::time::timeout(RESET_WITHIN, self.wait_for_reset()).await;
-            let failure = match outcome {
-                Ok(Ok(counted)) => {
-                    self.note(counted);
-                    self.before = self.now;
-                    self.scratch_is_full = false;
-                    self.uses_left -= 1;
-                    return true;
-                }
-                Ok(Err(reason)) => reason,
-                Err(_) => format!("no answer within {} s", RESET_WITHIN.as_secs()),
-            };
-            let container = self.container.name();
-            tracing::info!(%container, reason = %failure, "a container in doubt is retired");
-            self.state = State::Lost;
-            false
-        })
     }
 }

@@ -1,5 +1,5 @@
-//! Packages are installed once, mounted read-only and imported ahead. An installer that nobody
-//! waits for any more ends.
+//! Packages are installed once, mounted read-only and imported ahead. An installer ends when nobody
+//! waits for it any more.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

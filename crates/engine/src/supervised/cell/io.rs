@@ -1,0 +1,76 @@
+//! What goes in and comes out, by way of the supervisor.
+
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+
+use super::{ANSWER_WITHIN, State, SupervisedCell};
+use crate::cell::{CellIo, Leftovers, Output};
+use crate::engine::BoxFuture;
+use crate::supervised::{Container, Introduction, SupervisorStream, message};
+
+impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
+    /// Introduces the supervisor to a proxy that took the place of the one it knew.
+    fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            self.is_untouched = false;
+            let Some(egress) = self.container.egress() else { return Ok(()) };
+            match egress.renew().await {
+                Ok(None) => {}
+                Ok(Some(Introduction { socket, authority })) => {
+                    self.outbox.push(message::egress(&socket, authority.as_deref()).into());
+                }
+                Err(error) => {
+                    // Nobody is let out, which the script will see.
+                    let container = self.container.name();
+                    tracing::warn!(%container, %error, "a container has no egress");
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn send(&mut self, bytes: Bytes) {
+        self.outbox.push(message::input(bytes.len()).into());
+        self.outbox.push(bytes);
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { outbox, stream, is_unflushed, .. } = self;
+        ready!(outbox.poll_write(cx, |cx, bytes| {
+            *is_unflushed = true;
+            stream.poll_write(cx, bytes)
+        }))?;
+        if *is_unflushed {
+            ready!(stream.poll_flush(cx))?;
+            *is_unflushed = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
+        if self.state != State::Alive {
+            return Poll::Ready(Output::Closed);
+        }
+        loop {
+            if let Some(output) = ready!(self.poll_next(cx)) {
+                return Poll::Ready(output);
+            }
+        }
+    }
+
+    fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
+        Box::pin(async move {
+            let mut said = Leftovers::default();
+            if self.state == State::Alive
+                && tokio::time::timeout(ANSWER_WITHIN, self.settle(&mut said)).await.is_err()
+            {
+                let container = self.container.name();
+                tracing::warn!(%container, "a container does not answer and is given up");
+                self.state = State::Lost;
+            }
+            said
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! How a use ends, and how the container is made ready for the next.
+
+use bytes::Bytes;
+
+use super::{RESET_WITHIN, State, SupervisedCell};
+use crate::cell::{Autopsy, CellLife, CellView, End};
+use crate::engine::BoxFuture;
+use crate::supervised::{Container, SupervisorStream, message};
+
+impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
+    fn interrupt(&mut self) {
+        self.outbox.push(Bytes::from_static(message::INTERRUPT));
+    }
+
+    fn kill(&mut self) {
+        self.container.kill();
+    }
+
+    fn autopsy(&mut self) -> BoxFuture<'_, Autopsy> {
+        Box::pin(async move {
+            let end = loop {
+                match self.state {
+                    State::Ended(end) => break end,
+                    State::Lost => {
+                        if self.container.was_killed_for_memory().await
+                            && self.now.oom_kills == self.before.oom_kills
+                        {
+                            self.now.oom_kills = Some(self.now.oom_kills.unwrap_or(0) + 1);
+                        }
+                        break End::Killed;
+                    }
+                    State::Alive | State::Mute => {
+                        std::future::poll_fn(|cx| self.poll_next(cx)).await;
+                    }
+                }
+            };
+            Autopsy { end, usage: self.usage() }
+        })
+    }
+
+    fn uses_left(&self) -> u32 {
+        self.uses_left
+    }
+
+    fn reset(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            if self.state != State::Alive {
+                return false;
+            }
+            let outcome = tokio::time::timeout(RESET_WITHIN, self.wait_for_reset()).await;
+            let failure = match outcome {
+                Ok(Ok(counted)) => {
+                    self.note(counted);
+                    self.before = self.now;
+                    self.scratch_is_full = false;
+                    self.uses_left -= 1;
+                    return true;
+                }
+                Ok(Err(reason)) => reason,
+                Err(_) => format!("no answer within {} s", RESET_WITHIN.as_secs()),
+            };
+            let container = self.container.name();
+            tracing::info!(%container, reason = %failure, "a container in doubt is retired");
+            self.state = State::Lost;
+            false
+        })
+    }
+}
