@@ -14,7 +14,7 @@
 //! making cells is one line, [`Slots::missing`]; it is asked after every change, so a freed slot
 //! can never be overlooked. One thing may wait: while the stock is not low, what a checkout took
 //! from it is made up for a moment later or when a run ends, so that the run that has just begun
-//! has the processor to itself.
+//! has the processor to itself. However many are missing, only so many are made at the same time.
 //!
 //! Cells that come back after a use count as stock while they are away, and a caller who finds none
 //! waits a moment for one of them before another is made.
@@ -26,6 +26,10 @@ use belljar_core::CellId;
 /// A caller's place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(pub(crate) u64);
+
+/// How many cells are made at the same time. More would not come any faster, and each takes up room
+/// before anybody has it.
+const AT_ONCE: usize = 64;
 
 /// What the driver has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,10 +240,10 @@ impl Slots {
         // A cell that comes back serves a caller first and is stock afterwards.
         let wanted = match self.come_back {
             true => self.waiting.len().max(for_stock),
-            false => self.waiting.len() + for_stock,
+            false => self.waiting.len().saturating_add(for_stock),
         };
         let room = self.capacity.saturating_sub(self.idle.len() + self.leased.len() + self.making);
-        wanted.saturating_sub(self.making).min(room)
+        wanted.saturating_sub(self.making).min(room).min(AT_ONCE.saturating_sub(self.making))
     }
 
     /// Cells that count as stock.
@@ -290,6 +294,11 @@ mod tests {
         Close,
     }
 
+    /// Small numbers, and the largest, with which sums would overflow.
+    fn numbers(below: usize) -> impl Strategy<Value = usize> {
+        prop_oneof![8 => 0..below, 1 => usize::MAX - 2..=usize::MAX]
+    }
+
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             6 => Just(Step::Checkout),
@@ -297,7 +306,7 @@ mod tests {
             6 => Just(Step::Made),
             2 => Just(Step::MakingFailed),
             1 => Just(Step::Resume),
-            1 => (0usize..9).prop_map(Step::Stock),
+            1 => numbers(9).prop_map(Step::Stock),
             4 => any::<usize>().prop_map(Step::Spent),
             2 => any::<usize>().prop_map(Step::Returned),
             1 => any::<usize>().prop_map(Step::IdleDied),
@@ -328,7 +337,7 @@ mod tests {
     impl Books {
         fn new(come_back: bool, stock: usize, overflow: usize) -> Self {
             let mut books = Self {
-                slots: Slots::with_cells_that_come_back(come_back, stock, stock + overflow),
+                slots: Slots::with_cells_that_come_back(come_back, stock, stock.saturating_add(overflow)),
                 next_cell: 0,
                 next_ticket: 0,
                 making: 0,
@@ -450,11 +459,12 @@ mod tests {
                 "the books differ"
             );
             let alive = slots.idle() + slots.leased() + slots.making();
+            assert!(slots.making() <= AT_ONCE, "{} are made at once", slots.making());
             assert!(alive <= slots.capacity(), "{alive} cells for a capacity of {}", slots.capacity());
             assert!(slots.waiting() == 0 || slots.idle() == 0, "a caller waits beside an idle cell");
             let full = alive == slots.capacity();
             assert!(
-                full || slots.making() >= slots.waiting() || self.catching_up,
+                full || slots.making() >= slots.waiting().min(AT_ONCE) || self.catching_up,
                 "a caller waits though there is room, and nothing is made"
             );
             assert!(self.catching_up || slots.missing() == 0, "the stock is short, and nobody sees to it");
@@ -470,8 +480,8 @@ mod tests {
         #[test]
         fn no_order_of_events_breaks_the_accounts(
             come_back in any::<bool>(),
-            stock in 0usize..5,
-            overflow in 0usize..4,
+            stock in numbers(5),
+            overflow in numbers(4),
             steps in steps(),
         ) {
             let mut books = Books::new(come_back, stock, overflow);
@@ -519,6 +529,16 @@ mod tests {
         assert_eq!(slots.checkout(Ticket(3)), [Action::MakeSoon]);
         assert_eq!(slots.catch_up(), [Action::Make], "nobody came back in time");
         assert_eq!(slots.spent(CellId::new(1)), [], "one is on its way already, and will be stock");
+    }
+
+    #[test]
+    fn a_stock_of_any_size_is_made_a_few_at_a_time() {
+        let mut slots = Slots::new(usize::MAX, usize::MAX);
+        assert_eq!(slots.open(), [Action::Make; AT_ONCE]);
+        assert_eq!(slots.checkout(Ticket(1)), []);
+        let give = Action::Give { to: Ticket(1), cell: CellId::new(1) };
+        assert_eq!(slots.made(CellId::new(1)), [give, Action::Make]);
+        assert_eq!(slots.capacity(), usize::MAX);
     }
 
     #[test]

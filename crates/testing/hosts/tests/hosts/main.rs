@@ -1,5 +1,6 @@
 //! Belljar in hosts of every kind. Each test starts one and looks at what comes of it.
 
+mod limits;
 mod polling;
 
 use std::process::{Command, Output, Stdio};
