@@ -28,12 +28,13 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 8] = [
+const ON_LOCAL: [&str; 9] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/harness.rs",
     "it/pythons.rs",
+    "it/refused.rs",
     "it/sessions.rs",
     "it/streaming.rs",
     "it/tools.rs",

@@ -178,6 +178,12 @@ impl Slots {
         self.make_missing()
     }
 
+    /// The first cell has told how many idle cells to hold. A larger stock that somebody asked for
+    /// meanwhile stays until it is set again.
+    pub(crate) fn learn_stock(&mut self, stock: usize) -> Vec<Action> {
+        if self.stock > 1 { Vec::new() } else { self.set_stock(stock) }
+    }
+
     /// A leased cell is done with and fit for nobody else.
     pub(crate) fn spent(&mut self, cell: CellId) -> Vec<Action> {
         let held = self.leased.remove(&cell);
@@ -539,6 +545,17 @@ mod tests {
         let give = Action::Give { to: Ticket(1), cell: CellId::new(1) };
         assert_eq!(slots.made(CellId::new(1)), [give, Action::Make]);
         assert_eq!(slots.capacity(), usize::MAX);
+    }
+
+    #[test]
+    fn a_stock_that_was_raised_is_not_lowered_by_the_first_cell() {
+        let mut slots = Slots::new(0, 200);
+        assert_eq!(slots.set_stock(100), [Action::Make; AT_ONCE]);
+        assert_eq!(slots.learn_stock(2), []);
+        assert_eq!(slots.made(CellId::new(1)), [Action::Make], "the rest of what was asked for");
+        let mut slots = Slots::new(1, 200);
+        assert_eq!(slots.open(), [Action::Make]);
+        assert_eq!(slots.learn_stock(4), [Action::Make; 3]);
     }
 
     #[test]

@@ -30,6 +30,11 @@ fn tells(line: &str) -> bool {
 
 fn add_escaped(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
     forms.insert(text.as_bytes().to_vec());
+    // Most values, and most lines, are written as they are.
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !matches!(byte, b'\\' | b'"' | b'\'');
+    if text.bytes().all(is_plain) {
+        return;
+    }
     for style in STYLES {
         forms.insert(style.escape(text).into_bytes());
     }
