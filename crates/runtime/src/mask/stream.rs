@@ -96,9 +96,10 @@ impl Masking {
     /// Hides everything from a place to here.
     fn hide(&mut self, start: usize) {
         let mut span = Span { start, end: self.end, is_told: false };
-        while let Some(last) = self.spans.pop_back_if(|last| last.end > span.start) {
+        while let Some(last) = self.spans.back().filter(|last| last.end > span.start) {
             span.start = span.start.min(last.start);
             span.is_told |= last.is_told;
+            self.spans.pop_back();
         }
         self.spans.push_back(span);
     }
