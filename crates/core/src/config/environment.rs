@@ -12,8 +12,8 @@ const REFUSED: [&str; 6] =
 pub const ENTRY_BYTES: usize = 131_072;
 
 /// How much all variables of a sandbox may take together, as [`entry_bytes`] and
-/// [`POINTER_BYTES`] count it. Linux passes at most 2 MiB to a program with a usual stack. The other
-/// half is for its arguments and for variables that the script sets itself.
+/// [`POINTER_BYTES`] count it. Linux passes at most 2 MiB to a program with a usual stack. The
+/// other half is for its arguments and for variables that the script sets itself.
 pub const ENVIRONMENT_BYTES: usize = 1 << 20;
 
 /// What Linux counts for each variable besides the variable itself.

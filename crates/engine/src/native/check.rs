@@ -70,7 +70,7 @@ fn processes(config: &SandboxConfig, settings: &str) -> Result<(), EngineError> 
     if u64::from(asked) <= most {
         return Ok(());
     }
-    Err(EngineError::Unenforceable {
+    Err(EngineError::Exceeds {
         engine: NAME,
         what: format!("resource_limits.pids_limit = {asked}"),
         reason: format!("this whole machine may have {most} processes and threads (kernel.{name})"),
@@ -152,8 +152,8 @@ mod tests {
         assert_eq!(with(32_768), None);
         assert_eq!(
             with(32_769).unwrap(),
-            "the native engine cannot enforce resource_limits.pids_limit = 32769: this whole machine may have 32768 processes and \
-             threads (kernel.pid_max). Set pids_limit to 32768 or less, or raise kernel.pid_max"
+            "resource_limits.pids_limit = 32769 is more than this machine has for the native engine: this whole machine may have \
+             32768 processes and threads (kernel.pid_max). Set pids_limit to 32768 or less, or raise kernel.pid_max"
         );
         write("threads-max", "1000");
         assert!(with(1001).unwrap().contains("(kernel.threads-max)"));

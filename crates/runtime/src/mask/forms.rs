@@ -1,8 +1,8 @@
 //! The forms in which a value may show up in what a script says.
 //!
 //! A program seldom prints a value by itself. It prints the `repr` of a structure, a log line in
-//! JSON, or a file line by line. So each value is also searched for as Python and JSON escape it, and
-//! a value of several lines also line by line.
+//! JSON, or a file line by line. So each value is also searched for as Python and JSON escape it,
+//! and a value of several lines also line by line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,8 +22,8 @@ pub(super) fn add_forms(value: &str, forms: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// Whether a line is worth hiding by itself. Lines that any text may have are not: short ones, those
-/// of punctuation alone, and those around a key in PEM format.
+/// Whether a line is worth hiding by itself. Lines that any text may have are not: short ones,
+/// those of punctuation alone, and those around a key in PEM format.
 fn tells(line: &str) -> bool {
     line.len() >= SHORTEST && line.contains(char::is_alphanumeric) && !line.starts_with("-----")
 }

@@ -1,9 +1,10 @@
 //! Finds any of many values in bytes that come in pieces, in one pass.
 //!
 //! This is the automaton of Aho and Corasick: a tree of all values, in which each node knows the
-//! longest other beginning of a value that its own bytes end with. Each byte of text costs about one
-//! step, however many values there are and however long they are. It is written out here because
-//! masking asks what libraries do not tell: how many of the last bytes may still become a value.
+//! longest other beginning of a value that its own bytes end with. Each byte of text costs about
+//! one step, however many values there are and however long they are. It is written out here
+//! because masking asks what libraries do not tell: how many of the last bytes may still become a
+//! value.
 
 /// A place in the tree: the beginning of one or more values.
 pub(super) type State = u32;

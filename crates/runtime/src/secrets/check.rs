@@ -10,8 +10,8 @@ use belljar_core::config::{ENTRY_BYTES, ENVIRONMENT_BYTES, POINTER_BYTES, Sandbo
 use super::Secrets;
 use crate::mask;
 
-/// How many secrets a sandbox may have. A guest looks through all variables to set one, so ten times
-/// as many take a hundred times as long, in every run.
+/// How many secrets a sandbox may have. A guest looks through all variables to set one, so ten
+/// times as many take a hundred times as long, in every run.
 const MOST: usize = 1000;
 
 /// Why secrets were refused.
