@@ -45,6 +45,18 @@ pub enum EngineError {
         /// What to do.
         remedy: String,
     },
+    /// The config asks for more of something than this machine has.
+    #[error("{what} is more than this machine has for the {engine} engine: {reason}. {remedy}")]
+    Exceeds {
+        /// The engine.
+        engine: &'static str,
+        /// What was asked for.
+        what: String,
+        /// What there is.
+        reason: String,
+        /// What to do.
+        remedy: String,
+    },
     /// A file resource does not exist, or cannot be accessed.
     #[error("file resource {host_path} -> {container_path}: {source}")]
     Resource {
@@ -191,6 +203,7 @@ impl EngineError {
             Self::Resource { source, .. } if is_shortage(source) => Fault::Backend,
             Self::Config { .. }
             | Self::Unenforceable { .. }
+            | Self::Exceeds { .. }
             | Self::Resource { .. }
             | Self::LinkInResource { .. }
             | Self::ReplaceableResource { .. }

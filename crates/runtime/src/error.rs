@@ -6,6 +6,8 @@ use belljar_core::{CellId, ScriptError};
 use belljar_engine::pool::{CheckoutError, OpenError};
 use belljar_engine::{EngineError, Fault};
 
+use crate::SecretError;
+
 /// A failure of Belljar or of the request. A script's failure is a verdict instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,16 +65,9 @@ pub enum RuntimeError {
         /// The session's cell.
         cell: CellId,
     },
-    /// A secret is so short that it is part of ordinary text by chance, and cannot be hidden.
-    #[error(
-        "the value of secret {name} is too short: must be at least {least} bytes, or it could not be told from ordinary output"
-    )]
-    ShortSecret {
-        /// Its name.
-        name: String,
-        /// How long it must be.
-        least: usize,
-    },
+    /// A secret cannot be given to a sandbox, or could not be hidden.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// No engine was given, and this build has no default one.
     #[error(
         "no engine: give one with Runtime::builder().engine(…), or build belljar with the feature `native`"
@@ -94,7 +89,7 @@ impl RuntimeError {
             | Self::Timeout { .. }
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }
-            | Self::ShortSecret { .. }
+            | Self::Secret(_)
             | Self::NoEngine => Fault::Caller,
         }
     }

@@ -31,6 +31,7 @@ pub struct ScriptExecutor {
     mode: ExecutionMode,
     required_secrets: Vec<String>,
     secrets: Arc<BTreeMap<String, Secret>>,
+    /// Built once: it is a search for all values, and every run shares it.
     mask: Mask,
     engine: &'static str,
     warnings: Arc<[String]>,
@@ -69,20 +70,23 @@ impl ScriptExecutor {
     }
 
     /// Sets the secrets that must be there before any script starts, and their known values. Values
-    /// of four bytes or more are hidden in everything the scripts say.
+    /// of four bytes or more are hidden in everything the scripts say. No value may hold a NUL.
     #[must_use]
-    pub fn with_secrets(mut self, required: Vec<String>, values: Arc<BTreeMap<String, Secret>>) -> Self {
-        self.required_secrets = required;
-        self.mask = Mask::new(values.values());
-        self.secrets = values;
-        self
+    pub fn with_secrets(self, required: Vec<String>, values: Arc<BTreeMap<String, Secret>>) -> Self {
+        self.with_secrets_hiding(required, values, &[])
     }
 
     /// Also hides values that no script has, but that could come back to one.
     #[must_use]
-    pub(crate) fn hiding<'a>(mut self, more: impl Iterator<Item = &'a Secret>) -> Self {
-        let more: Vec<Secret> = more.cloned().collect();
-        self.mask = Mask::new(self.secrets.values().chain(&more));
+    pub(crate) fn with_secrets_hiding(
+        mut self,
+        required: Vec<String>,
+        values: Arc<BTreeMap<String, Secret>>,
+        more: &[Secret],
+    ) -> Self {
+        self.required_secrets = required;
+        self.mask = Mask::new(values.values().chain(more));
+        self.secrets = values;
         self
     }
 

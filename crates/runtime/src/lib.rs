@@ -61,7 +61,7 @@ pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
-pub use secrets::Secrets;
+pub use secrets::{SecretError, Secrets};
 pub use session::Session;
 pub use sink::EventSink;
 pub use stream::Execution;

@@ -10,16 +10,32 @@
 //!  final and intermediate data ──► Mask::json (inside strings) ───┘
 //! ```
 //!
-//! The search is for the value itself, byte for byte. This stops accidents, but not a thief: a
-//! script can encode a value on purpose, or spread it over two log lines. Do not grant a secret to
-//! a script that must not have it.
+//! * `forms` says what is searched for: the value itself, the value as Python's `repr` or JSON
+//!   escapes it, and each line of a value of several lines.
+//! * `search` finds all of that in one pass. It is built once for a sandbox.
+//! * `stream` masks text that arrives in pieces, and whole text in the same way.
+//! * `tokens` takes JSON apart.
+//!
+//! This stops accidents, but not a thief: a script can encode a value on purpose, or spread it over
+//! two log lines. Do not grant a secret to a script that must not have it.
+
+mod forms;
+mod search;
+mod stream;
+mod tokens;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use belljar_core::Secret;
 use belljar_core::json::{Json, Repairs};
+
+use self::search::Search;
+pub(crate) use self::stream::MaskedStream;
+use self::stream::replace;
+use self::tokens::{Token, Tokens};
 
 /// What replaces a value.
 const HIDDEN: &str = "***";
@@ -31,51 +47,48 @@ pub(crate) const SHORTEST: usize = 4;
 
 /// The values to hide. Cheap to clone, and costs nothing when there are none.
 #[derive(Clone, Default)]
-pub(crate) struct Mask {
-    /// The longest first. If one value begins with another, the longer one is meant.
-    values: Arc<[Box<[u8]>]>,
+pub(crate) struct Mask(Option<Arc<Values>>);
+
+struct Values {
+    search: Search,
+    /// What could be part of a host's name, in lower case.
+    plain: Vec<Vec<u8>>,
+    /// A search for that. It is built when a script first asks for a host.
+    in_hosts: OnceLock<Search>,
 }
 
 impl Mask {
     pub(crate) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let mut values: Vec<Box<[u8]>> = secrets
-            .into_iter()
-            .map(|secret| secret.expose().as_bytes())
-            .filter(|value| value.len() >= SHORTEST)
-            .map(Box::from)
-            .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { values: values.into() }
+        /// No host's name is longer.
+        const LONGEST_HOST: usize = 255;
+        let (mut forms, mut plain) = (BTreeSet::new(), Vec::new());
+        for secret in secrets {
+            let value = secret.expose();
+            forms::add_forms(value, &mut forms);
+            if (SHORTEST..=LONGEST_HOST).contains(&value.len()) {
+                plain.push(value.to_ascii_lowercase().into_bytes());
+            }
+        }
+        let search = Search::new(forms.iter().map(Vec::as_slice));
+        let values = Values { search, plain, in_hosts: OnceLock::new() };
+        Self((!values.search.is_empty()).then(|| Arc::new(values)))
     }
 
     /// The text without the values.
     pub(crate) fn text<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        if !self.finds(text.as_bytes()) {
-            return text;
+        match self.search() {
+            Some(search) if search.is_in(text.as_bytes()) => {
+                Cow::Owned(replace(search, text.as_bytes(), &text))
+            }
+            _ => text,
         }
-        let (masked, _) = self.replace(text.as_bytes(), true);
-        // A value is UTF-8, so it begins and ends where a character does.
-        Cow::Owned(String::from_utf8(masked).expect("whole characters in place of whole characters"))
     }
 
     /// A host's name without the values. Names have no case, and clients may change it.
     pub(crate) fn host(&self, name: &str) -> String {
-        let begins = |rest: &str| {
-            let value = self.values.iter().find(|value| {
-                let start = rest.as_bytes().get(..value.len());
-                start.is_some_and(|start| start.eq_ignore_ascii_case(value))
-            });
-            value.map(|value| value.len())
-        };
-        let (mut masked, mut rest) = (String::with_capacity(name.len()), name);
-        while let Some(first) = rest.chars().next() {
-            let length = begins(rest);
-            masked.push_str(if length.is_some() { HIDDEN } else { &rest[..first.len_utf8()] });
-            // A value is UTF-8, and only the case of its ASCII letters may differ. So it ends where
-            // a character does.
-            rest = &rest[length.unwrap_or(first.len_utf8())..];
-        }
-        masked
+        let Some(values) = &self.0 else { return name.to_owned() };
+        let search = values.in_hosts.get_or_init(|| Search::new(values.plain.iter().map(Vec::as_slice)));
+        replace(search, name.to_ascii_lowercase().as_bytes(), name)
     }
 
     /// The JSON value without the secrets. They are hidden in strings, keys and numbers. Such a
@@ -83,7 +96,7 @@ impl Mask {
     pub(crate) fn json(&self, json: Json) -> (Json, Repairs) {
         let raw = json.as_str();
         // Without a backslash, every string is written as it is.
-        if self.values.is_empty() || !(raw.contains('\\') || self.finds(raw.as_bytes())) {
+        if self.0.is_none() || !(raw.contains('\\') || self.finds(raw.as_bytes())) {
             return (json, Repairs::default());
         }
         let mut masked = String::with_capacity(raw.len());
@@ -101,7 +114,7 @@ impl Mask {
 
     /// A masker for bytes that arrive in pieces.
     pub(crate) fn stream(&self) -> MaskedStream {
-        MaskedStream { mask: self.clone(), held: Vec::new() }
+        MaskedStream::new(self.clone())
     }
 
     /// Masks one string literal, quotes included.
@@ -116,113 +129,23 @@ impl Mask {
     }
 
     fn finds(&self, bytes: &[u8]) -> bool {
-        (0..bytes.len()).any(|at| self.values.iter().any(|value| bytes[at..].starts_with(value)))
+        self.search().is_some_and(|search| search.is_in(bytes))
     }
 
-    /// Replaces whole values. Also returns from where on the bytes may be the beginning of a value.
-    /// With `all`, nothing more will come.
-    fn replace(&self, bytes: &[u8], all: bool) -> (Vec<u8>, usize) {
-        let mut masked = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            let may_grow = |value: &[u8]| value.len() > rest.len() && value.starts_with(rest);
-            if !all && self.values.iter().any(|value| may_grow(value)) {
-                break;
-            }
-            match self.values.iter().find(|value| rest.starts_with(value)) {
-                Some(value) => {
-                    masked.extend_from_slice(HIDDEN.as_bytes());
-                    at += value.len();
-                }
-                None => {
-                    masked.push(rest[0]);
-                    at += 1;
-                }
-            }
-        }
-        (masked, at)
+    /// `None` when there is nothing to hide.
+    fn search(&self) -> Option<&Search> {
+        self.0.as_ref().map(|values| &values.search)
     }
 }
 
 impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Mask({} values)", self.values.len())
+        write!(f, "Mask({} forms)", self.search().map_or(0, Search::len))
     }
 }
 
 fn quoted(text: &str) -> String {
     Json::of(text).expect("any text is a JSON string").as_str().to_owned()
-}
-
-/// Masks a stream. What may be the beginning of a value is held back until that is known.
-#[derive(Debug)]
-pub(crate) struct MaskedStream {
-    mask: Mask,
-    held: Vec<u8>,
-}
-
-impl MaskedStream {
-    /// What can be handed on now.
-    pub(crate) fn push<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.mask.values.is_empty() {
-            return Cow::Borrowed(bytes);
-        }
-        self.held.extend_from_slice(bytes);
-        let (masked, up_to) = self.mask.replace(&self.held, false);
-        self.held.drain(..up_to);
-        Cow::Owned(masked)
-    }
-
-    /// What was held back, at the end of the stream.
-    pub(crate) fn finish(&mut self) -> Vec<u8> {
-        self.mask.replace(&std::mem::take(&mut self.held), true).0
-    }
-}
-
-/// JSON text, split into strings, other scalars, and what is between them.
-struct Tokens<'a>(&'a str);
-
-enum Token<'a> {
-    /// With its quotes.
-    String(&'a str),
-    /// A number, `true`, `false` or `null`.
-    Scalar(&'a str),
-    /// Brackets, commas, colons and white space.
-    Between(&'a str),
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
-
-    fn next(&mut self) -> Option<Token<'a>> {
-        let is_between = |byte: &u8| b"[]{},: \t\r\n".contains(byte);
-        let bytes = self.0.as_bytes();
-        let length = match bytes.first()? {
-            b'"' => string_length(bytes),
-            first if is_between(first) => bytes.iter().take_while(|byte| is_between(byte)).count(),
-            _ => bytes.iter().take_while(|byte| !is_between(byte) && **byte != b'"').count(),
-        };
-        let (token, rest) = self.0.split_at(length);
-        self.0 = rest;
-        Some(match token.as_bytes()[0] {
-            b'"' => Token::String(token),
-            first if is_between(&first) => Token::Between(token),
-            _ => Token::Scalar(token),
-        })
-    }
-}
-
-fn string_length(bytes: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 #[cfg(test)]
@@ -282,6 +205,37 @@ mod tests {
     }
 
     #[test]
+    fn values_that_overlap_are_hidden_together() {
+        let mask = mask(&["abcd", "cdef"]);
+        assert_eq!(mask.text("abcdef cdefabcd".into()), "*** ******");
+        // However long an overlap goes on, what is known is handed on.
+        let mut stream = self::mask(&["aaaa"]).stream();
+        let mut said = Vec::new();
+        for _ in 0..100 {
+            said.extend_from_slice(&stream.push(b"aaaaaaa"));
+            assert!(stream.held() < 4);
+        }
+        said.extend_from_slice(&stream.push(b"b"));
+        assert_eq!((said, stream.held()), (b"***b".to_vec(), 0));
+    }
+
+    #[test]
+    fn a_value_of_several_lines_is_hidden_escaped_and_line_by_line() {
+        let key = "-----BEGIN KEY-----\nMIIBVgIBADANB\nqhki\"9w0\\\n}\n-----END KEY-----\n";
+        let mask = mask(&[key]);
+        assert_eq!(mask.text(key.into()), "***");
+        assert_eq!(mask.text(format!("{key:?}").into()), "\"***\"");
+        let indented = key.replace('\n', "\n  | ");
+        assert_eq!(
+            mask.text(indented.into()),
+            "-----BEGIN KEY-----\n  | ***\n  | ***\n  | }\n  | -----END KEY-----\n  | "
+        );
+        let json = Json::of(&[format!("{key:?}"), key.to_owned()]).unwrap();
+        assert_eq!(mask.json(json).0.as_str(), r#"["\"***\"","***"]"#);
+        assert_eq!(mask.text("-----BEGIN KEY-----\n}".into()), "-----BEGIN KEY-----\n}");
+    }
+
+    #[test]
     fn values_too_short_to_be_meant_are_left_alone() {
         assert_eq!(mask(&["on", "", "dev"]).text("on dev".into()), "on dev");
     }
@@ -297,7 +251,8 @@ mod tests {
 
     #[test]
     fn debug_shows_how_many_and_not_which() {
-        assert_eq!(format!("{:?}", mask(&["hunter2"]).stream().mask), "Mask(1 values)");
+        let shown = format!("{:?} {:?}", mask(&["hunter2"]), mask(&["hunter2"]).stream());
+        assert!(shown.starts_with("Mask(1 forms) MaskedStream { mask: Mask(1 forms)"), "{shown}");
     }
 
     /// Few letters, so that values overlap, begin each other and occur by chance. None of them is
@@ -324,7 +279,9 @@ mod tests {
             for value in &values {
                 prop_assert!(!masked.contains(value), "{value:?} in {masked:?}");
             }
-            if !values.iter().any(|value| text.contains(value)) {
+            let mut forms = BTreeSet::new();
+            values.iter().for_each(|value| forms::add_forms(value, &mut forms));
+            if !forms.iter().any(|form| text.contains(std::str::from_utf8(form).unwrap())) {
                 prop_assert_eq!(masked, text);
             }
         }
@@ -336,13 +293,14 @@ mod tests {
         ) {
             let values: Vec<&str> = secrets.iter().map(String::as_str).collect();
             let mask = mask(&values);
-            let longest = values.iter().map(|value| value.len()).max().unwrap_or(0);
+            // Escaped, a character of two bytes takes up to eight.
+            let longest = 4 * values.iter().map(|value| value.len()).max().unwrap_or(0);
             let (mut stream, mut seen) = (mask.stream(), Vec::new());
             let (mut rest, mut cuts) = (text.as_bytes(), cuts.iter().cycle());
             while !rest.is_empty() {
                 let (now, later) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
                 seen.extend_from_slice(&stream.push(now));
-                prop_assert!(stream.held.len() < longest, "more is held back than a value is long");
+                prop_assert!(stream.held() < longest, "more is held back than a value is long");
                 rest = later;
             }
             seen.extend_from_slice(&stream.finish());

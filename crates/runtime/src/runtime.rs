@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_core::Secret;
-use belljar_core::config::{NetworkPolicy, SandboxConfig};
+use belljar_core::config::SandboxConfig;
 use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
 use belljar_engine::{
     Background, Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress,
 };
 
 use crate::executor::ScriptExecutor;
-use crate::{RuntimeError, Sandbox, Secrets, mask};
+use crate::{RuntimeError, Sandbox, Secrets};
 
 /// Belljar, embedded. It needs nothing around it. Cheap to clone; all clones are one runtime.
 ///
@@ -64,7 +63,7 @@ impl RuntimeBuilder {
     /// Values for the secrets that configs name: a map, [`Secrets::from_env`], or both. A cell gets
     /// only the secrets its config names. In everything its scripts say, each value is replaced by
     /// `***`. The engine's proxy gets the secrets that the config injects. A value must have at
-    /// least four bytes.
+    /// least four bytes. [`Secrets`] says what else is refused.
     #[must_use]
     pub fn secrets(mut self, secrets: impl Into<Secrets>) -> Self {
         self.secrets = secrets.into();
@@ -112,6 +111,7 @@ impl RuntimeBuilder {
     /// Opens the engine. Also succeeds where it can make no cell; [`Runtime::capabilities`] then
     /// says why.
     pub async fn build(self) -> Result<Runtime, RuntimeError> {
+        self.secrets.check()?;
         let opening = self.engine.or_else(default_engine).ok_or(RuntimeError::NoEngine)?;
         // In the background, because an engine may leave something running.
         let engine = Background::of_this_process()?.run(opening()).await?;
@@ -173,38 +173,16 @@ impl Runtime {
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Sandbox, RuntimeError> {
         let config = blueprint.config.clone();
-        self.check_secrets(&config)?;
+        self.secrets.check_for(&config)?;
         blueprint.injected =
             self.secrets.only(config.network_policy.inject.iter().map(|injection| &injection.secret));
         let hold = self.pool.open(blueprint, progress).await?;
         let values = self.secrets.only(&config.secrets);
+        let injected: Vec<_> = self.secrets.injected_by(&config).map(|(_, value)| value.clone()).collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
-            .with_secrets(config.secrets, Arc::new(values))
-            .hiding(self.injected(&config.network_policy).map(|(_, value)| value))
+            .with_secrets_hiding(config.secrets, Arc::new(values), &injected)
             .with_warnings(hold.report().warnings.clone().into());
         Ok(Sandbox::new(hold, executor, self.checkout_timeout))
-    }
-
-    /// Refuses to hand out a secret that could not be hidden in results.
-    fn check_secrets(&self, config: &SandboxConfig) -> Result<(), RuntimeError> {
-        let granted = config.secrets.iter().filter_map(|name| Some((name, self.secrets.get(name)?)));
-        for (name, value) in granted.chain(self.injected(&config.network_policy)) {
-            let value = value.expose();
-            // An empty value counts as missing: the guest is told so.
-            if !value.is_empty() && value.len() < mask::SHORTEST {
-                return Err(RuntimeError::ShortSecret { name: name.clone(), least: mask::SHORTEST });
-            }
-        }
-        Ok(())
-    }
-
-    /// The secrets that the proxy injects into requests. No cell has them, but a host may echo
-    /// them.
-    fn injected<'a>(&'a self, policy: &'a NetworkPolicy) -> impl Iterator<Item = (&'a String, &'a Secret)> {
-        policy
-            .inject
-            .iter()
-            .filter_map(|injection| Some((&injection.secret, self.secrets.get(&injection.secret)?)))
     }
 
     /// Every template that is live or being prepared, including those that are only kept warm.

@@ -1,8 +1,12 @@
-//! Where the values of secrets come from.
+//! Where the values of secrets come from. `check` says which are refused.
+
+mod check;
 
 use std::collections::BTreeMap;
 
 use belljar_core::Secret;
+
+pub use self::check::SecretError;
 
 /// Values of secrets, by the names that configs use for them.
 ///
@@ -19,6 +23,12 @@ use belljar_core::Secret;
 ///
 /// The environment is read once, when this is made. So a value cannot change while a sandbox hides
 /// it.
+///
+/// A secret reaches a script as an environment variable. So a value must not hold a NUL, and has at
+/// most 128 KiB with its name. A sandbox may have 1000 secrets and, with its `env`, 1 MiB of them.
+/// Otherwise the error is [`SecretError`], from
+/// [`RuntimeBuilder::build`](crate::RuntimeBuilder::build) or
+/// [`Runtime::sandbox`](crate::Runtime::sandbox).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secrets(BTreeMap<String, Secret>);
 

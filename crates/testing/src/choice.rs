@@ -28,13 +28,14 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 10] = [
+const ON_LOCAL: [&str; 11] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/harness.rs",
     "it/pythons.rs",
     "it/run_within.rs",
+    "it/refused.rs",
     "it/sessions.rs",
     "it/slow_listeners.rs",
     "it/streaming.rs",

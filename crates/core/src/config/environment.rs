@@ -9,7 +9,20 @@ const REFUSED: [&str; 6] =
     ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"];
 
 /// The longest `NAME=value` that Linux takes, with its final NUL.
-const ENTRY_BYTES: usize = 131_072;
+pub const ENTRY_BYTES: usize = 131_072;
+
+/// How much all variables of a sandbox may take together, as [`entry_bytes`] and
+/// [`POINTER_BYTES`] count it. Linux passes at most 2 MiB to a program with a usual stack. The
+/// other half is for its arguments and for variables that the script sets itself.
+pub const ENVIRONMENT_BYTES: usize = 1 << 20;
+
+/// What Linux counts for each variable besides the variable itself.
+pub const POINTER_BYTES: usize = 8;
+
+/// What Linux counts for a variable: `NAME=value` and its final NUL.
+pub fn entry_bytes(name: &str, value: &str) -> usize {
+    name.len() + value.len() + 2
+}
 
 /// Checks that each name can be a variable and that no name is given twice.
 ///
@@ -26,6 +39,7 @@ pub(super) fn check(env: &BTreeMap<String, String>, secrets: &[String]) -> Resul
             return Err(invalid("must not be in env too, because only one of the two values could win"));
         }
     }
+    let mut taken = 0;
     for (name, value) in env {
         check_name(name).map_err(|rule| ConfigError::invalid("env", name, rule))?;
         let hidden = |rule: &str| ConfigError::Invalid {
@@ -36,9 +50,18 @@ pub(super) fn check(env: &BTreeMap<String, String>, secrets: &[String]) -> Resul
         if value.contains('\0') {
             return Err(hidden("must not hold a NUL, which would end it early"));
         }
-        if name.len() + value.len() + 2 > ENTRY_BYTES {
+        if entry_bytes(name, value) > ENTRY_BYTES {
             return Err(hidden("must be at most 128 KiB with its name, because the kernel takes no more"));
         }
+        taken += entry_bytes(name, value) + POINTER_BYTES;
+    }
+    if taken > ENVIRONMENT_BYTES {
+        return Err(ConfigError::Invalid {
+            field: "env".to_owned(),
+            value: format!("({} variables of {taken} bytes, not shown)", env.len()),
+            rule: "must be at most 1 MiB together, because the kernel passes little more to a program"
+                .to_owned(),
+        });
     }
     Ok(())
 }
@@ -91,6 +114,21 @@ mod tests {
             refusal(&[("A", "x")], &["A"])
                 .starts_with("secrets[0] = \"A\" is invalid: must not be in env too")
         );
+    }
+
+    #[test]
+    fn all_variables_together_fit_an_environment() {
+        let value = "x".repeat(100_000);
+        let names: Vec<_> = (0..11).map(|number| format!("V{number}")).collect();
+        let env: Vec<_> = names.iter().map(|name| (name.as_str(), value.as_str())).collect();
+        let text = refusal(&env, &[]);
+        assert_eq!(
+            text,
+            "env = (11 variables of 1100133 bytes, not shown) is invalid: must be at most 1 MiB together, \
+             because the kernel passes little more to a program"
+        );
+        let fits = env[1..].iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        assert_eq!(check(&fits, &[]), Ok(()));
     }
 
     #[test]

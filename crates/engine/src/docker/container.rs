@@ -182,8 +182,9 @@ impl ContainerPlan<'_> {
             }),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
-            // Two more: the supervisor, and the thread with which it answers the host.
-            pids_limit: Some(i64::from(limits.pids_limit) + 2),
+            // Two more: the supervisor, and the thread with which it answers the host. No kernel
+            // takes more than the last number.
+            pids_limit: Some((i64::from(limits.pids_limit) + 2).min(4_194_304)),
             ulimits: Some(ulimits),
             masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),

@@ -39,7 +39,7 @@ pub enum DockerError {
         remedy: String,
     },
     /// The daemon refused a request.
-    #[error("the daemon could not {action}: {message}")]
+    #[error("the daemon could not {action}: {message}{}", remedy(.message))]
     Api {
         /// What was asked.
         action: String,
@@ -129,6 +129,17 @@ pub enum DockerError {
     },
 }
 
+/// What to do about a limit that the daemon's machine cannot give. Only the message tells.
+fn remedy(message: &str) -> &'static str {
+    if message.contains("setting rlimit") || message.contains("RLIMIT_NOFILE") {
+        ". Lower resource_limits.open_files, or raise the daemon's own hard limit on open files (LimitNOFILE of its unit)"
+    } else if message.contains("pids.max") {
+        ". Lower resource_limits.pids_limit"
+    } else {
+        ""
+    }
+}
+
 fn last_lines(log: &[String]) -> String {
     match log {
         [] => String::new(),
@@ -195,6 +206,20 @@ pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_the_daemons_machine_cannot_give_is_named() {
+        let said = |message: &str| {
+            DockerError::Api { action: "start container 1".into(), message: message.into() }.to_string()
+        };
+        let rlimits = "runc create failed: error setting rlimits for ready process: error setting rlimit type 7: \
+                       operation not permitted";
+        assert!(said(rlimits).contains("Lower resource_limits.open_files"), "{}", said(rlimits));
+        let pids =
+            "failed to write \"4194306\": write /sys/fs/cgroup/pids/docker/1/pids.max: invalid argument";
+        assert!(said(pids).ends_with("Lower resource_limits.pids_limit"), "{}", said(pids));
+        assert_eq!(said("no such image"), "the daemon could not start container 1: no such image");
+    }
 
     #[test]
     fn an_image_that_finds_the_daemons_disk_full_is_not_the_callers_fault() {

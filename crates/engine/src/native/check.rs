@@ -9,6 +9,9 @@ use crate::check::{self, unenforceable, why};
 use crate::engine::Blueprint;
 use crate::{Capabilities, EngineError, ProtectionState};
 
+/// The highest limit on processes that control groups take, on any machine.
+pub(super) const MOST_PROCESSES: u64 = 4_194_304;
+
 /// Refuses what cannot be enforced here.
 pub(super) fn check(
     blueprint: &Blueprint,
@@ -25,6 +28,7 @@ pub(super) fn check(
     }
     check::required(NAME, config, here)?;
     limits(config, here, cgroups)?;
+    processes(config, "/proc/sys/kernel")?;
     check::tool_names(blueprint)
 }
 
@@ -51,6 +55,27 @@ fn limits(config: &SandboxConfig, here: &Capabilities, cgroups: &Cgroups) -> Res
         });
     }
     Ok(())
+}
+
+/// Refuses more processes and threads than the whole machine may have.
+fn processes(config: &SandboxConfig, settings: &str) -> Result<(), EngineError> {
+    let read = |name: &'static str| {
+        let text = std::fs::read_to_string(format!("{settings}/{name}")).ok()?;
+        Some((text.trim().parse::<u64>().ok()?, name))
+    };
+    let Some((most, name)) = ["pid_max", "threads-max"].into_iter().filter_map(read).min() else {
+        return Ok(());
+    };
+    let asked = config.resource_limits.pids_limit;
+    if u64::from(asked) <= most {
+        return Ok(());
+    }
+    Err(EngineError::Exceeds {
+        engine: NAME,
+        what: format!("resource_limits.pids_limit = {asked}"),
+        reason: format!("this whole machine may have {most} processes and threads (kernel.{name})"),
+        remedy: format!("Set pids_limit to {most} or less, or raise kernel.{name}"),
+    })
 }
 
 /// Whether the machine swaps at all. Without swap, every limit on swap is kept.
@@ -110,6 +135,29 @@ mod tests {
             assert!(said.contains(missing) && said.contains("elsewhere"), "{said}");
             assert_eq!(refusal(config, &machine(&[])), None);
         }
+    }
+
+    #[test]
+    fn more_processes_than_the_machine_may_have_are_refused_with_both_numbers() {
+        let settings = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(settings.path().join(name), text).unwrap();
+        write("pid_max", "32768\n");
+        write("threads-max", "190000\n");
+        let path = settings.path().to_str().unwrap();
+        let with = |pids_limit| {
+            let mut config = SandboxConfig::default();
+            config.resource_limits.pids_limit = pids_limit;
+            processes(&config, path).err().map(|error| error.to_string())
+        };
+        assert_eq!(with(32_768), None);
+        assert_eq!(
+            with(32_769).unwrap(),
+            "resource_limits.pids_limit = 32769 is more than this machine has for the native engine: this whole machine may have \
+             32768 processes and threads (kernel.pid_max). Set pids_limit to 32768 or less, or raise kernel.pid_max"
+        );
+        write("threads-max", "1000");
+        assert!(with(1001).unwrap().contains("(kernel.threads-max)"));
+        assert_eq!(processes(&SandboxConfig::default(), "/nowhere").ok(), Some(()));
     }
 
     #[test]

@@ -12,9 +12,10 @@ use belljar_jail::{
     CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
 };
 use belljar_proxy::Egress;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
 use super::check;
+use super::descriptors::{self, Descriptors};
 use super::egress;
 use super::ids::IdPool;
 use super::lingering::Lingering;
@@ -62,7 +63,7 @@ impl NativeEngine {
         };
         let identity = ids.as_ref().map_or(Identity::Single, IdPool::identity);
         let reaper = Reaper::start().map_err(EngineError::io("start the reaper"))?;
-        raise_descriptor_limit();
+        descriptors::raise_limit();
         Ok(Self {
             settings,
             landlock: survey.landlock,
@@ -119,6 +120,7 @@ impl NativeEngine {
     ) -> Result<Arc<dyn Template>, EngineError> {
         check::check(blueprint, &self.capabilities, &self.resources.cgroups)?;
         let config = &blueprint.config;
+        Descriptors::of_this_process().check_stock(config, descriptors::open_beside_cells())?;
         let (interpreter, layer) =
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
@@ -158,6 +160,13 @@ impl NativeEngine {
                 name: config.name.clone(),
                 reason: format!("the harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
             });
+        }
+        // Nothing is less safe with fewer. So the limit that can be had is used, and said.
+        if let Some(most) = zygote.most_open_files().filter(|most| *most < cell_limits.open_files) {
+            guest.warnings.push(format!(
+                "open_files is {most} and not {}: this program's own hard limit is no higher; raise that (ulimit -Hn)",
+                cell_limits.open_files,
+            ));
         }
         let report = TemplateReport {
             python: ready.python,
@@ -232,13 +241,7 @@ fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
         socket_bytes: limits.socket_memory_bytes(),
         cpu_quota: limits.cpu_quota,
-        // PID 1 of the cell is one more process.
-        pids: u64::from(limits.pids_limit) + 1,
+        // PID 1 of the cell is one more process. The kernel takes no more than this.
+        pids: (u64::from(limits.pids_limit) + 1).min(check::MOST_PROCESSES),
     }
-}
-
-/// A warm cell takes five descriptors on the host. A thousand cells exceed the usual soft limit.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

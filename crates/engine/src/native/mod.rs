@@ -12,6 +12,7 @@
 
 mod cell;
 mod check;
+mod descriptors;
 mod egress;
 mod engine;
 mod error;

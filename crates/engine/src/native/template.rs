@@ -1,5 +1,6 @@
 //! A blueprint made ready: a zygote, and what its cells are made of.
 
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,9 +18,11 @@ use tokio::io::unix::AsyncFd;
 
 use super::NativeError;
 use super::cell::{CellEnds, NativeCell, Share};
+use super::descriptors::{Descriptors, OfOneCell};
 use super::egress::CellProxy;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
+use super::reaper::Remains;
 use super::resources::Resources;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
@@ -83,7 +86,7 @@ impl NativeTemplate {
             })?),
         };
         let network = self.networks.lease();
-        let mut cgroup =
+        let cgroup =
             self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(NativeError::Cgroup)?;
         let order = CellOrder {
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
@@ -92,20 +95,13 @@ impl NativeTemplate {
             hurry: need == Need::Now,
             egress_port: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
-        let spawned = self.connect(order, &cgroup).await;
-        let (ends, mut newborn) = match spawned {
-            Ok(spawned) => spawned,
-            Err(error) => {
-                let _ = cgroup.remove();
-                return Err(error);
-            }
-        };
-        cgroup.close_join_files();
-        let share = Share { cgroup, host_id, network };
+        let share = Share { cgroup, host_id, network, descriptors: OfOneCell::new() };
+        let mut unborn = Unborn { template: self, share: Some(share), status: None };
+        let (ends, mut newborn) = self.connect(order, &mut unborn).await?;
         let (egress, listener) = (self.egress.as_ref(), newborn.listener.take());
         let template = self.me.upgrade().expect("a template that makes cells is there");
-        let mut cell =
-            NativeCell::new(id, ends, newborn, share, template).map_err(EngineError::io("watch a cell"))?;
+        let mut cell = NativeCell::new(id, ends, newborn, &mut unborn.share, template)
+            .map_err(EngineError::io("watch a cell"))?;
         if let (Some(egress), Some(listener)) = (egress, listener) {
             cell.open_egress(CellProxy::open(egress, listener).map_err(NativeError::Egress)?);
         }
@@ -116,23 +112,54 @@ impl NativeTemplate {
     async fn connect(
         &self,
         order: CellOrder,
-        cgroup: &CellCgroup,
+        unborn: &mut Unborn<'_>,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
         let (ours, theirs) = connections().map_err(failed())?;
+        Descriptors::of_this_process()
+            .check_cell(&theirs.stderr)
+            .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
+        let status = unborn.status.insert(watch(ours.status, Interest::READABLE).map_err(failed())?);
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
-        descriptors.extend(cgroup.join_files());
+        let cgroup = unborn.share.as_ref().map(|share| &share.cgroup);
+        descriptors.extend(cgroup.into_iter().flat_map(CellCgroup::join_files));
         let waiting = self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold these ends. So the host sees when they
         // close.
         drop(theirs);
-        let ends = CellEnds {
-            stdout: ours.stdout,
-            stderr: ours.stderr,
-            status: watch(ours.status, Interest::READABLE).map_err(failed())?,
-        };
-        let newborn = waiting.birth(&ends.status).await?;
+        let newborn = waiting.birth(status).await?;
+        let status = unborn.status.take().expect("it was put there above");
+        let ends = CellEnds { stdout: ours.stdout, stderr: ours.stderr, status };
         Ok((ends, newborn))
+    }
+}
+
+/// A cell that was asked for and is not there yet. If it never comes, whatever the reason, its
+/// control group goes, and its id and network are free only after that.
+struct Unborn<'a> {
+    template: &'a NativeTemplate,
+    share: Option<Share>,
+    /// Closes when the last process that was to become the cell is gone.
+    status: Option<AsyncFd<OwnedFd>>,
+}
+
+impl Drop for Unborn<'_> {
+    fn drop(&mut self) {
+        let Some(Share { mut cgroup, host_id, network, descriptors }) = self.share.take() else { return };
+        if cgroup.remove().is_ok() {
+            return;
+        }
+        // A process is in it. Nobody holds the other end of its channel, so it ends by itself.
+        let status = self.status.take().map(AsyncFd::into_inner);
+        let always_ready = || File::open("/dev/null").ok().map(OwnedFd::from);
+        let Some(process) = status.or_else(always_ready) else { return };
+        self.template.resources.reaper.reap(Remains {
+            process,
+            cgroup,
+            handles: Box::new(descriptors),
+            lingering: self.template.lingering.clone(),
+            belongings: Box::new((host_id, network)),
+        });
     }
 }
 

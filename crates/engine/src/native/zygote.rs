@@ -162,6 +162,15 @@ impl Zygote {
         }
     }
 
+    /// How many descriptors its cells can have at most. Its helper may have been allowed to raise
+    /// the host's own hard limit.
+    pub(super) fn most_open_files(&self) -> Option<u64> {
+        let helper = self.helper.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.id();
+        let limits = std::fs::read_to_string(format!("/proc/{helper}/limits")).ok()?;
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+
     /// Ends it and every cell it ever made, whatever state it is in. Blocks until its processes are
     /// gone.
     pub(super) fn end(&self) {
@@ -248,7 +257,12 @@ impl PendingCell<'_> {
 /// Why a cell could not be set up, in the words of the cell or the zygote. Adds what to do if the
 /// machine is short of something.
 pub(super) fn refusal(said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said).into_owned();
+    let said = String::from_utf8_lossy(said);
+    // What is no text was no reason: the cell ended before it could give one.
+    if !said.chars().any(char::is_alphabetic) {
+        return "it ended before it was set up".to_owned();
+    }
+    let said: String = said.chars().filter(|character| !character.is_control()).collect();
     let number = said.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
     match number.and_then(shortage) {
         Some(remedy) => format!("{said}: {remedy}"),

@@ -78,7 +78,7 @@ impl TemplatePool {
         if state.stock.is_none() {
             let stock = self.affordable_stock(cell.as_ref());
             state.stock = Some(stock);
-            let more = state.slots.set_stock(stock);
+            let more = state.slots.learn_stock(stock);
             self.obey(&mut state, more, None);
         }
         let actions = state.slots.made(cell.id());

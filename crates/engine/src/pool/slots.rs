@@ -14,7 +14,7 @@
 //! making cells is one line, [`Slots::missing`]; it is asked after every change, so a freed slot
 //! can never be overlooked. One thing may wait: while the stock is not low, what a checkout took
 //! from it is made up for a moment later or when a run ends, so that the run that has just begun
-//! has the processor to itself.
+//! has the processor to itself. However many are missing, only so many are made at the same time.
 //!
 //! Cells that come back after a use count as stock while they are away, and a caller who finds none
 //! waits a moment for one of them before another is made.
@@ -29,6 +29,10 @@ mod tests;
 /// A caller's place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(pub(crate) u64);
+
+/// How many cells are made at the same time. More would not come any faster, and each takes up room
+/// before anybody has it.
+const AT_ONCE: usize = 64;
 
 /// What the driver has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +181,12 @@ impl Slots {
         self.make_missing()
     }
 
+    /// The first cell has told how many idle cells to hold. A larger stock that somebody asked for
+    /// meanwhile stays until it is set again.
+    pub(crate) fn learn_stock(&mut self, stock: usize) -> Vec<Action> {
+        if self.stock > 1 { Vec::new() } else { self.set_stock(stock) }
+    }
+
     /// A leased cell is done with and fit for nobody else.
     pub(crate) fn spent(&mut self, cell: CellId) -> Vec<Action> {
         let held = self.leased.remove(&cell);
@@ -239,10 +249,10 @@ impl Slots {
         // A cell that comes back serves a caller first and is stock afterwards.
         let wanted = match self.come_back {
             true => self.waiting.len().max(for_stock),
-            false => self.waiting.len() + for_stock,
+            false => self.waiting.len().saturating_add(for_stock),
         };
         let room = self.capacity.saturating_sub(self.idle.len() + self.leased.len() + self.making);
-        wanted.saturating_sub(self.making).min(room)
+        wanted.saturating_sub(self.making).min(room).min(AT_ONCE.saturating_sub(self.making))
     }
 
     /// Cells that count as stock.

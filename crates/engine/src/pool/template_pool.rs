@@ -145,7 +145,11 @@ impl TemplatePool {
         let stock = blueprint.config.pool_size;
         let come_back = template.cells_come_back();
         // The first cell tells how large the stock may be.
-        let slots = Slots::with_cells_that_come_back(come_back, stock.min(1), stock + options.max_overflow);
+        let slots = Slots::with_cells_that_come_back(
+            come_back,
+            stock.min(1),
+            stock.saturating_add(options.max_overflow),
+        );
         let (engine_name, name) = (engine.name(), blueprint.config.name.clone());
         let pool = Arc::new_cyclic(|me| Self {
             key: PoolKey::of(engine_name, &blueprint),

@@ -7,7 +7,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod journal;
+mod many;
 mod processes;
+mod refused;
 mod said;
 mod shown;
 

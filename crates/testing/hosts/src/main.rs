@@ -1,6 +1,7 @@
 //! `belljar-host KIND` is a host of that kind. It exits with 0 if all went as that host expects.
 //! Else it panics with the reason.
 
+mod few_descriptors;
 mod forks;
 mod no_tokio;
 mod runtimes;
@@ -12,6 +13,7 @@ fn main() {
         "daemon" => forks::daemon(),
         "dropped-outside" => runtimes::dropped_outside(),
         "forked-child" => forks::forked_child(),
+        "few-descriptors" => few_descriptors::run(),
         "no-tokio" => no_tokio::run(),
         "opened-on-a-runtime-that-is-gone" => runtimes::opened_on_a_runtime_that_is_gone(),
         "opened-on-an-idle-runtime" => runtimes::opened_on_an_idle_runtime(),

@@ -23,6 +23,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use self::status::Status;
+use super::descriptors::OfOneCell;
 use super::egress::CellProxy;
 use super::ids::LeasedId;
 use super::network_namespaces::{LeasedNamespace, proves_untouched};
@@ -44,6 +45,7 @@ pub(super) struct Share {
     pub(super) cgroup: CellCgroup,
     pub(super) host_id: Option<LeasedId>,
     pub(super) network: LeasedNamespace,
+    pub(super) descriptors: OfOneCell,
 }
 
 /// One cell. Its parts go to the reaper when it is dropped.
@@ -70,17 +72,23 @@ struct Parts {
 const LONGEST_GREETING: usize = 64 * 1024;
 
 impl NativeCell {
+    /// Takes its share only if it succeeds.
     pub(super) fn new(
         id: CellId,
         ends: CellEnds<AsyncFd<OwnedFd>>,
         newborn: Newborn,
-        share: Share,
+        share: &mut Option<Share>,
         template: Arc<NativeTemplate>,
     ) -> std::io::Result<Self> {
+        let streams = Streams::new(newborn.channel, ends.stdout, ends.stderr)?;
+        let process = watch(newborn.process, Interest::READABLE)?;
+        let mut share = share.take().expect("a cell becomes one once");
+        // It has joined its groups.
+        share.cgroup.close_join_files();
         let parts = Parts {
-            streams: Streams::new(newborn.channel, ends.stdout, ends.stderr)?,
+            streams,
             status: Status::new(ends.status, newborn.is_untouched),
-            process: watch(newborn.process, Interest::READABLE)?,
+            process,
             scratch: newborn.scratch,
             egress: None,
             share,
@@ -167,11 +175,11 @@ impl Drop for NativeCell {
         let Some(parts) = self.parts.take() else { return };
         let Parts { streams, status, process, scratch, share, .. } = parts;
         let (status, network_is_untouched) = status.into_parts();
-        let Share { cgroup, host_id, network } = share;
+        let Share { cgroup, host_id, network, descriptors } = share;
         self.template.resources.reaper.reap(Remains {
             process: process.into_inner(),
             cgroup,
-            handles: Box::new((streams, scratch)),
+            handles: Box::new((streams, scratch, descriptors)),
             lingering: self.template.lingering.clone(),
             belongings: Box::new(Belongings { status, network, network_is_untouched, _host_id: host_id }),
         });

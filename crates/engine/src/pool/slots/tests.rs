@@ -20,6 +20,11 @@ enum Step {
     Close,
 }
 
+/// Small numbers, and the largest, with which sums would overflow.
+fn numbers(below: usize) -> impl Strategy<Value = usize> {
+    prop_oneof![8 => 0..below, 1 => usize::MAX - 2..=usize::MAX]
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => Just(Step::Checkout),
@@ -27,7 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => Just(Step::Made),
         2 => Just(Step::MakingFailed),
         1 => Just(Step::Resume),
-        1 => (0usize..9).prop_map(Step::Stock),
+        1 => numbers(9).prop_map(Step::Stock),
         4 => any::<usize>().prop_map(Step::Spent),
         2 => any::<usize>().prop_map(Step::Returned),
         1 => any::<usize>().prop_map(Step::IdleDied),
@@ -58,7 +63,7 @@ struct Books {
 impl Books {
     fn new(come_back: bool, stock: usize, overflow: usize) -> Self {
         let mut books = Self {
-            slots: Slots::with_cells_that_come_back(come_back, stock, stock + overflow),
+            slots: Slots::with_cells_that_come_back(come_back, stock, stock.saturating_add(overflow)),
             next_cell: 0,
             next_ticket: 0,
             making: 0,
@@ -180,11 +185,12 @@ impl Books {
             "the books differ"
         );
         let alive = slots.idle() + slots.leased() + slots.making();
+        assert!(slots.making() <= AT_ONCE, "{} are made at once", slots.making());
         assert!(alive <= slots.capacity(), "{alive} cells for a capacity of {}", slots.capacity());
         assert!(slots.waiting() == 0 || slots.idle() == 0, "a caller waits beside an idle cell");
         let full = alive == slots.capacity();
         assert!(
-            full || slots.making() >= slots.waiting() || self.catching_up,
+            full || slots.making() >= slots.waiting().min(AT_ONCE) || self.catching_up,
             "a caller waits though there is room, and nothing is made"
         );
         assert!(self.catching_up || slots.missing() == 0, "the stock is short, and nobody sees to it");
@@ -200,8 +206,8 @@ proptest! {
     #[test]
     fn no_order_of_events_breaks_the_accounts(
         come_back in any::<bool>(),
-        stock in 0usize..5,
-        overflow in 0usize..4,
+        stock in numbers(5),
+        overflow in numbers(4),
         steps in steps(),
     ) {
         let mut books = Books::new(come_back, stock, overflow);
@@ -249,6 +255,27 @@ fn cells_that_come_back_are_waited_for_a_moment_and_not_doubled() {
     assert_eq!(slots.checkout(Ticket(3)), [Action::MakeSoon]);
     assert_eq!(slots.catch_up(), [Action::Make], "nobody came back in time");
     assert_eq!(slots.spent(CellId::new(1)), [], "one is on its way already, and will be stock");
+}
+
+#[test]
+fn a_stock_of_any_size_is_made_a_few_at_a_time() {
+    let mut slots = Slots::new(usize::MAX, usize::MAX);
+    assert_eq!(slots.open(), [Action::Make; AT_ONCE]);
+    assert_eq!(slots.checkout(Ticket(1)), []);
+    let give = Action::Give { to: Ticket(1), cell: CellId::new(1) };
+    assert_eq!(slots.made(CellId::new(1)), [give, Action::Make]);
+    assert_eq!(slots.capacity(), usize::MAX);
+}
+
+#[test]
+fn a_stock_that_was_raised_is_not_lowered_by_the_first_cell() {
+    let mut slots = Slots::new(0, 200);
+    assert_eq!(slots.set_stock(100), [Action::Make; AT_ONCE]);
+    assert_eq!(slots.learn_stock(2), []);
+    assert_eq!(slots.made(CellId::new(1)), [Action::Make], "the rest of what was asked for");
+    let mut slots = Slots::new(1, 200);
+    assert_eq!(slots.open(), [Action::Make]);
+    assert_eq!(slots.learn_stock(4), [Action::Make; 3]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Belljar in hosts of every kind. Each test starts one and looks at what comes of it.
 
 mod forks;
+mod limits;
 mod polling;
 
 use std::process::{Command, Output, Stdio};
