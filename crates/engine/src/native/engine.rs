@@ -148,8 +148,11 @@ impl NativeEngine {
             .map_err(EngineError::io("hand over the cell plan"))?;
         let init =
             program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
+        let launched = on_a_thread("belljar-launch", move || {
+            launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()])
+        });
         let launched =
-            launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()]).map_err(NativeError::Launch)?;
+            launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
         // Everything is mounted. The files that were checked need not stay open any longer.
         drop((guest.grants, layer));

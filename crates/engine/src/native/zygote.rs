@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use belljar_jail::{CellOrder, Launched, shortage};
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
 use tokio::io::Interest;
@@ -302,12 +303,10 @@ async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<
             let mut buffer = vec![0; longest];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let received = recvmsg(
-                socket.as_fd(),
-                &mut [IoSliceMut::new(&mut buffer)],
-                &mut ancillary,
-                RecvFlags::CMSG_CLOEXEC,
-            )?;
+            let received = retry_on_intr(|| {
+                let into = &mut [IoSliceMut::new(&mut buffer)];
+                recvmsg(socket.as_fd(), into, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+            })?;
             // The kernel only says that some did not fit. The space above is large enough, so this
             // process is out of descriptors.
             if received.flags.contains(ReturnFlags::CTRUNC) {

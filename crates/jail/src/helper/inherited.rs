@@ -5,7 +5,7 @@
 //! and its threads may differ from each other. A script must not run differently because of that,
 //! nor find out about it. So this module sets each of them, once, before anything is built.
 
-use crate::sys::kernel::{self, UNLIMITED};
+use crate::kernel::{self, UNLIMITED};
 
 /// Stops core files of this process, the zygote and every cell.
 ///

@@ -3,3 +3,6 @@
 //! A host is the program that Belljar is embedded in. Some are ordinary, many are not: they have no
 //! tokio, drop it too early, fork, block signals, or are not Rust at all. Each kind is a module of
 //! the program `belljar-host`, or a file in `foreign/` that loads this crate as a shared library.
+//! [`c_abi`] is what that library offers.
+
+pub mod c_abi;

@@ -2,11 +2,13 @@
 //! else panics with the reason.
 
 mod no_tokio;
+mod startup;
 
 fn main() {
     let kind = std::env::args().nth(1).unwrap_or_default();
     match kind.as_str() {
         "no-tokio" => no_tokio::run(),
+        "startup" => startup::run(),
         _ => panic!("no host is called `{kind}`"),
     }
 }
