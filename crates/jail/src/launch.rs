@@ -59,7 +59,8 @@ pub enum LaunchError {
 fn forbidden(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            format!(": {error}; programs may not be run from memory here: see the sysctl vm.memfd_noexec, and SELinux")
+            ": programs may not be run from memory here: set the sysctl vm.memfd_noexec to 0 or 1, or allow it in SELinux"
+                .into()
         }
         _ => shortage_of(error),
     }
@@ -176,8 +177,8 @@ fn last_words(helper: &mut Child) -> String {
 
 /// Sends the one message that a helper gets. A handle on this process goes with it.
 fn ask(launched: &Launched, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
-    let this_process = pidfd_open(getpid(), PidfdFlags::empty())
-        .map_err(|error| LaunchError::Handover(error.into()))?;
+    let this_process =
+        pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| LaunchError::Handover(error.into()))?;
     let mut all = vec![this_process.as_fd()];
     all.extend_from_slice(descriptors);
     send(&launched.control, message, &all).map_err(LaunchError::Handover)

@@ -93,7 +93,8 @@ impl LayerStore {
         let requirements = spec.canonical();
         let file = stage.requirements();
         let text = requirements.join("\n") + "\n";
-        belljar_jail::without_file_size_signal(|| fs::write(&file, text)).map_err(LayerError::store("write", &file))?;
+        belljar_jail::without_file_size_signal(|| fs::write(&file, text))
+            .map_err(LayerError::store("write", &file))?;
         fs::create_dir(&layer).map_err(LayerError::store("create", &layer))?;
 
         let environment = Environment(&self.environment);

@@ -3,7 +3,7 @@
 //! ```text
 //!  host                                    helper
 //!        ◄────────────────────────── hello
-//!  jail  + its own pidfd, the spec, … ──►   ◄── {"type":"jailed"} + the zygote's pidfd
+//!  jail  + its own pidfd, the spec, … ──►   ◄── {"type":"jailed", …} + the zygote's pidfd
 //!                                           ◄── {"type":"failed", …}
 //!  probe + its own pidfd ───────────────►   ◄── a probe's answer
 //! ```
@@ -25,8 +25,13 @@ pub(crate) const HELLO: &[u8] = b"belljar-jail-helper";
 pub(crate) const ASK_JAIL: &[u8] = b"jail";
 /// Asks what this kernel lets us do.
 pub(crate) const ASK_PROBE: &[u8] = b"probe";
-/// The jail is being built. A handle on the zygote goes with it.
-pub(crate) const JAILED: &[u8] = br#"{"type":"jailed"}"#;
+
+/// The message that the jail is being built. A handle on the zygote goes with it. `limits` are
+/// sentences about limits of the host that its cells cannot get rid of.
+pub(crate) fn jailed(limits: &[String]) -> String {
+    let limits: Vec<String> = limits.iter().map(|limit| json(limit)).collect();
+    format!(r#"{{"type":"jailed","limits":[{}]}}"#, limits.join(","))
+}
 
 /// The message that a step of the set-up failed.
 pub(crate) fn failed(step: &str, error: &str, errno: Option<i32>) -> String {
@@ -275,6 +280,12 @@ mod tests {
             let told: serde_json::Value = serde_json::from_str(&failed(&step, &error, errno)).unwrap();
             let expected = serde_json::json!({ "type": "failed", "step": step, "error": error, "errno": errno });
             prop_assert_eq!(told, expected);
+        }
+
+        #[test]
+        fn any_limits_can_be_read_as_json(limits in prop::collection::vec(any::<String>(), 0..3)) {
+            let told: serde_json::Value = serde_json::from_str(&jailed(&limits)).unwrap();
+            prop_assert_eq!(told, serde_json::json!({ "type": "jailed", "limits": limits }));
         }
 
         #[test]

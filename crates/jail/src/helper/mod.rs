@@ -62,10 +62,10 @@ pub(crate) fn run() -> ! {
     kernel::set_name(c"belljar-jail");
     // The guest must not get what the host forgot to mark close-on-exec.
     let _ = kernel::close_from(PASSED_ON);
-    inherited::reset();
+    let limits = inherited::reset();
     let mut buffer = [0; 64];
     let code = match kernel::receive_with_descriptors(CONTROL, &mut buffer) {
-        Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors) {
+        Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors, &limits) {
             Ok(code) => code,
             Err(failed) => {
                 tell_host(&failed);
@@ -80,13 +80,13 @@ pub(crate) fn run() -> ! {
     kernel::exit_now(code)
 }
 
-fn jail(descriptors: Vec<OwnedFd>) -> Step<i32> {
+fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     let mut descriptors = descriptors.into_iter();
     let (Some(host), Some(spec)) = (descriptors.next(), descriptors.next()) else {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).step(|| "receive the jail's spec".into());
     };
     let spec = read_spec(spec).step(|| "read the jail's spec".into())?;
-    outer_jail::enter(&spec, &host, descriptors.collect())
+    outer_jail::enter(&spec, &messages::jailed(limits), &host, descriptors.collect())
 }
 
 fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {

@@ -4,16 +4,16 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::messages::JAILED;
 use super::{CONTROL, Named, Step, StepError, identity, pass_on, root, tell_host};
 use crate::kernel::{self, Forked};
 use crate::spec::{Identity, JailSpec};
 
 const SIGKILL: i32 = 9;
 
-/// Builds the jail and runs its program. Returns in the helper, when that program has ended. `host`
-/// is a handle on the process that made the jail.
-pub(super) fn enter(spec: &JailSpec, host: &OwnedFd, passed_on: Vec<OwnedFd>) -> Step<i32> {
+/// Builds the jail and runs its program. Returns in the helper, when that program has ended. The
+/// host gets the message `jailed` and a handle on the program. `host` is a handle on the process
+/// that made the jail.
+pub(super) fn enter(spec: &JailSpec, jailed: &str, host: &OwnedFd, passed_on: Vec<OwnedFd>) -> Step<i32> {
     if spec.identity == Identity::Single {
         identity::enter_single_id_namespace()?;
     }
@@ -31,7 +31,7 @@ pub(super) fn enter(spec: &JailSpec, host: &OwnedFd, passed_on: Vec<OwnedFd>) ->
                 .ok_or_else(|| io::Error::other("the kernel gave none"))
                 .step(|| "get a pidfd".into())?;
             // With this handle the host can kill the zygote, even one that hangs.
-            kernel::send_with_descriptors(CONTROL, JAILED, &[pidfd.as_raw_fd()])
+            kernel::send_with_descriptors(CONTROL, jailed.as_bytes(), &[pidfd.as_raw_fd()])
                 .step(|| "hand over the zygote".into())?;
             answer.answer(pid, spec.identity)?;
             watch(pid, &pidfd, host)

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 
 static char out[64 * 1024];
 static int (*start)(char *, size_t);
-static int (*run)(const char *, char *, size_t);
+static int (*run)(const char *, uint64_t, char *, size_t);
 static int (*shut_down)(void);
 
 static void *function(void *library, const char *name)
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     }
     for (int turn = 0; turn < times; turn++) {
         check(start(out, sizeof out));
-        check(run(argc > 3 ? argv[3] : "emit_result(6 * 7)", out, sizeof out));
+        check(run(argc > 3 ? argv[3] : "emit_result(6 * 7)", 60000, out, sizeof out));
         printf("%s", out);
         if (shut_down())
             return 1;

@@ -8,8 +8,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use belljar::{ExecutionResult, Runtime, Sandbox, SandboxConfig};
+use belljar::{ExecutionRequest, ExecutionResult, Runtime, Sandbox, SandboxConfig};
+
+use crate::in_full;
 
 struct Host {
     tokio: tokio::runtime::Runtime,
@@ -37,7 +40,8 @@ pub unsafe extern "C" fn belljar_host_start(out: *mut c_char, capacity: usize) -
     unsafe { answer(told, out, capacity) }
 }
 
-/// Runs a script. `out` gets its verdict, its result as JSON and what it printed, a line each.
+/// Runs a script for at most that many milliseconds. `out` gets its verdict, its result as JSON, and
+/// then its traceback and what it printed.
 ///
 /// # Safety
 /// `script` ends with NUL, and `out` has room for `capacity` bytes.
@@ -45,6 +49,7 @@ pub unsafe extern "C" fn belljar_host_start(out: *mut c_char, capacity: usize) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn belljar_host_run(
     script: *const c_char,
+    milliseconds: u64,
     out: *mut c_char,
     capacity: usize,
 ) -> c_int {
@@ -54,7 +59,9 @@ pub unsafe extern "C" fn belljar_host_run(
     let told = match &*host {
         None => Err("belljar_host_start comes first".to_owned()),
         Some(Host { tokio, sandbox, .. }) => {
-            tokio.block_on(sandbox.run(&*script)).map(text_of).map_err(in_full)
+            let within = Duration::from_millis(milliseconds);
+            let request = ExecutionRequest::new(script).with_timeout(within);
+            tokio.block_on(sandbox.run(request)).map(text_of).map_err(in_full)
         }
     };
     // SAFETY: the caller vouches for the place.
@@ -88,19 +95,8 @@ fn start() -> Result<Host, String> {
 
 fn text_of(result: ExecutionResult) -> String {
     let data = result.final_data.as_ref().map(|data| data.as_str()).unwrap_or("null");
-    let said = [&*result.stdout, &*result.stderr].concat();
-    format!("{}\n{data}\n{said}", result.verdict)
-}
-
-/// An error with all its causes.
-fn in_full(error: impl std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let traceback = result.traceback.unwrap_or_default();
+    format!("{}\n{data}\n{traceback}{}{}", result.verdict, result.stdout, result.stderr)
 }
 
 /// # Safety

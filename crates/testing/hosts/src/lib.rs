@@ -6,3 +6,14 @@
 //! [`c_abi`] is what that library offers.
 
 pub mod c_abi;
+
+/// An error with all its causes.
+pub fn in_full(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -2,13 +2,18 @@
 //! else panics with the reason.
 
 mod no_tokio;
+mod ordinary;
 mod startup;
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     let kind = std::env::args().nth(1).unwrap_or_default();
     match kind.as_str() {
         "no-tokio" => no_tokio::run(),
+        "ordinary" => return ordinary::run(),
         "startup" => startup::run(),
         _ => panic!("no host is called `{kind}`"),
     }
+    ExitCode::SUCCESS
 }

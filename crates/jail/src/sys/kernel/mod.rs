@@ -74,5 +74,6 @@ fn check_long(result: c_long) -> io::Result<c_long> {
 }
 
 fn c(text: impl AsRef<OsStr>) -> io::Result<CString> {
-    CString::new(text.as_ref().as_bytes()).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a path holds a NUL byte"))
+    CString::new(text.as_ref().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a path holds a NUL byte"))
 }

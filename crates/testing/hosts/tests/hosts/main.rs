@@ -1,6 +1,10 @@
 //! Belljar in hosts of every kind. Each test starts one and looks at what comes of it.
 
+mod foreign;
+mod forking;
+mod limits;
 mod polling;
+mod signals;
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
