@@ -16,7 +16,7 @@ use rustix::net::{
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::helper::{ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
-use crate::memory_file::{runnable_file, sealed_file};
+use crate::memory_file::{program_file, sealed_file};
 use crate::shortage::shortage_of;
 use crate::spec::JailSpec;
 
@@ -91,7 +91,7 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to try everything out.
 const PROBED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Starts a jail. Its program finds `passed_on` at descriptor 3 and up. The standard error of jail
+/// Starts a jail. Its program finds `passed_on`, and the spec's programs, at descriptor 3 and up. The standard error of jail
 /// and helper is a pipe. Blocks until the helper is there.
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
     let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
@@ -145,9 +145,8 @@ fn run(control: OwnedFd) -> Result<Child, LaunchError> {
     let mut attempt = 0;
     loop {
         attempt += 1;
-        // The helper has to write files of its own in /proc, which takes a program that may be read.
-        let program = runnable_file("belljar-jail-helper", HELPER, 0o555)
-            .map_err(|source| LaunchError::Memory { source })?;
+        // It can be read, because the helper must be able to write files of its own in /proc.
+        let program = program_file(HELPER_NAME, HELPER).map_err(|source| LaunchError::Memory { source })?;
         let stdin = control.try_clone().map_err(|source| LaunchError::Helper { source })?;
         let started = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
             .arg0(HELPER_NAME)

@@ -44,7 +44,7 @@ use sys::{encoding, kernel};
 #[cfg(confine)]
 pub use launch::{LaunchError, Launched, launch, send};
 #[cfg(confine)]
-pub use memory_file::{program_file, sealed_file};
+pub use memory_file::sealed_file;
 #[cfg(confine)]
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 #[cfg(confine)]

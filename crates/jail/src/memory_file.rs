@@ -16,15 +16,9 @@ pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     fill(file, contents)
 }
 
-/// Makes such a file for a program. Nobody may read it, so the kernel lets nobody look into the
-/// process that runs it.
-pub fn program_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    runnable_file(name, contents, 0o111)
-}
-
-/// Makes such a file for a program, with this mode. The descriptor is none of the standard ones,
-/// also in a host that has closed those.
-pub(crate) fn runnable_file(name: &str, contents: &[u8], mode: u32) -> io::Result<OwnedFd> {
+/// Makes such a file for a program that may be read and run. The descriptor is none of the standard
+/// ones, also in a host that has closed those.
+pub(crate) fn program_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     const FIRST_ORDINARY: i32 = 3;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels from 6.3 on want to be told that it is to be run, and may be set up to insist
@@ -34,7 +28,7 @@ pub(crate) fn runnable_file(name: &str, contents: &[u8], mode: u32) -> io::Resul
         other => other?,
     };
     let file = fill(file, contents)?;
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(0o555))?;
     // A file that is open for writing cannot be run.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -70,7 +64,7 @@ mod tests {
     #[test]
     fn a_program_in_memory_runs() {
         let program = std::fs::read("/bin/true").unwrap();
-        let file = runnable_file("test", &program, 0o555).unwrap();
+        let file = program_file("test", &program).unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         assert!(std::process::Command::new(path).status().unwrap().success());
     }

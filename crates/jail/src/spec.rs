@@ -18,6 +18,12 @@ pub struct JailSpec {
     pub command: Vec<String>,
     /// The complete environment.
     pub env: Vec<(String, String)>,
+    /// Programs that it finds as open files, after the descriptors that are passed on. Nobody may
+    /// read them, so the kernel lets nobody look into a process that runs one.
+    ///
+    /// They travel as bytes, and the helper makes the files. The kernel runs no file that somebody
+    /// has open for writing, and a child that the host forks meanwhile would.
+    pub programs: Vec<Vec<u8>>,
 }
 
 /// How ids inside map to ids outside.

@@ -121,6 +121,7 @@ impl JailSpec {
             bytes(out, name);
             bytes(out, value);
         });
+        list(&mut out, &self.programs, |out, program| bytes(out, program));
         out
     }
 
@@ -137,6 +138,7 @@ impl JailSpec {
             root: reader.list(decode_entry)?,
             command: reader.list(Reader::text)?,
             env: reader.list(|reader| Some((reader.text()?, reader.text()?)))?,
+            programs: reader.list(|reader| Some(reader.bytes()?.to_vec()))?,
         };
         reader.is_at_the_end().then_some(spec)
     }
@@ -256,9 +258,10 @@ mod tests {
             root in prop::collection::vec(any_entry(), 0..8),
             command in prop::collection::vec(".{0,12}", 0..5),
             env in prop::collection::vec((".{0,12}", ".{0,12}"), 0..5),
+            programs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
         ) {
             let identity = range.map_or(Identity::Single, |(first, count)| Identity::Range { first, count });
-            let spec = JailSpec { identity, hostname, root, command, env };
+            let spec = JailSpec { identity, hostname, root, command, env, programs };
             let encoded = spec.encode();
             prop_assert_eq!(JailSpec::decode(&encoded), Some(spec));
             prop_assert_eq!(JailSpec::decode(&encoded[..encoded.len() - 1]), None);

@@ -22,8 +22,10 @@ mod outer_jail;
 mod probe;
 mod root;
 
+use std::fs::Permissions;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 
 use crate::kernel;
 use crate::spec::JailSpec;
@@ -86,7 +88,10 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).step(|| "receive the jail's spec".into());
     };
     let spec = read_spec(spec).step(|| "read the jail's spec".into())?;
-    outer_jail::enter(&spec, &messages::jailed(limits), &host, descriptors.collect())
+    let programs = spec.programs.iter().map(|program| program_file(program));
+    let programs = programs.collect::<io::Result<Vec<_>>>().step(|| "put programs into memory".into())?;
+    let passed_on = descriptors.chain(programs).collect();
+    outer_jail::enter(&spec, &messages::jailed(limits), &host, passed_on)
 }
 
 fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {
@@ -95,6 +100,16 @@ fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {
     file.rewind()?;
     file.read_to_end(&mut encoded)?;
     JailSpec::decode(&encoded).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not a spec"))
+}
+
+/// A file in memory for a program that may be run and not be read.
+fn program_file(contents: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = kernel::memory_file(c"belljar-program")?;
+    file.write_all(contents)?;
+    kernel::seal(file.as_raw_fd())?;
+    file.set_permissions(Permissions::from_mode(0o111))?;
+    // A file that is open for writing cannot be run.
+    kernel::open_path(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Tells the host which step failed.
