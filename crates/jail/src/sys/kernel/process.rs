@@ -211,7 +211,7 @@ pub(crate) fn exec_descriptor(fd: RawFd, name: &CStr) -> io::Error {
 
 /// Runs another program in this process. Returns only if that fails.
 pub(crate) fn exec_program(argv: &[String], env: &[(String, String)]) -> io::Error {
-    let strings = |texts: Vec<String>| texts.iter().map(|text| c(text)).collect::<io::Result<Vec<CString>>>();
+    let strings = |texts: Vec<String>| texts.iter().map(c).collect::<io::Result<Vec<CString>>>();
     let prepared = strings(argv.to_vec()).and_then(|argv| {
         Ok((argv, strings(env.iter().map(|(name, value)| format!("{name}={value}")).collect())?))
     });
