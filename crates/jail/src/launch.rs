@@ -70,8 +70,8 @@ fn written(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
 }
 
-/// A jail that is being built. Dropping the control socket ends it, in any state. So does the end of
-/// this process, whatever its children still hold.
+/// A jail that is being built. Dropping the control socket ends it, in any state. So does the end
+/// of this process, whatever its children still hold.
 #[derive(Debug)]
 pub struct Launched {
     /// Messages to and from the helper, and later the program in the jail. That program finds the
@@ -91,8 +91,8 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to try everything out.
 const PROBED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Starts a jail. Its program finds `passed_on`, and the spec's programs, at descriptor 3 and up. The standard error of jail
-/// and helper is a pipe. Blocks until the helper is there.
+/// Starts a jail. Its program finds `passed_on`, and the spec's programs, at descriptor 3 and up.
+/// The standard error of jail and helper is a pipe. Blocks until the helper is there.
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
     let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
     let launched = start()?;

@@ -35,8 +35,8 @@ const LIMITS: [(u32, u64, u64); 16] = [
     (kernel::RLIMIT_RTTIME, UNLIMITED, UNLIMITED),
 ];
 
-/// Limits that make scripts run differently if they stay low, what they are on and how a shell names
-/// them. The host hears of these.
+/// Limits that make scripts run differently if they stay low: what they are on, and how a shell
+/// names them. The host hears of these.
 const NOTABLE: [(u32, &str, &str); 4] = [
     (kernel::RLIMIT_AS, "address space", "-Hv"),
     (kernel::RLIMIT_DATA, "data", "-Hd"),

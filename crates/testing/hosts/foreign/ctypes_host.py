@@ -47,7 +47,8 @@ def be_strict():
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     os.umask(0o077)
     os.nice(5)
-    for limit, value in ((resource.RLIMIT_AS, 16 << 30), (resource.RLIMIT_CPU, 3000), (resource.RLIMIT_STACK, 1 << 20)):
+    lower = {resource.RLIMIT_AS: 16 << 30, resource.RLIMIT_CPU: 3000, resource.RLIMIT_STACK: 1 << 20}
+    for limit, value in lower.items():
         resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
 
 

@@ -40,8 +40,8 @@ pub unsafe extern "C" fn belljar_host_start(out: *mut c_char, capacity: usize) -
     unsafe { answer(told, out, capacity) }
 }
 
-/// Runs a script for at most that many milliseconds. `out` gets its verdict, its result as JSON, and
-/// then its traceback and what it printed.
+/// Runs a script for at most that many milliseconds. `out` gets its verdict, its result as JSON,
+/// and then its traceback and what it printed.
 ///
 /// # Safety
 /// `script` ends with NUL, and `out` has room for `capacity` bytes.
@@ -108,7 +108,7 @@ unsafe fn answer(told: Result<String, String>, out: *mut c_char, capacity: usize
     };
     let Some(room) = capacity.checked_sub(1) else { return code };
     let length = text.len().min(room);
-    // SAFETY: the text is at least that long, and the caller vouches for the place, which is longer.
+    // SAFETY: the text is at least that long; the caller vouches for the place, which is longer.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr(), out.cast(), length);
         out.add(length).write(0);

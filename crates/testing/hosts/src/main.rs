@@ -1,5 +1,5 @@
-//! `belljar-host KIND` is a host of that kind. It exits with 0 if all went as that host expects, and
-//! else panics with the reason.
+//! `belljar-host KIND` is a host of that kind. It exits with 0 if all went as that host expects,
+//! and else panics with the reason.
 
 mod no_tokio;
 mod ordinary;

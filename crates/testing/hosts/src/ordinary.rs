@@ -1,5 +1,5 @@
-//! An ordinary host that runs one script. It prints the warnings about its sandbox and `42`. If that
-//! fails it says why, with all causes, and exits with 1.
+//! An ordinary host that runs one script. It prints the warnings about its sandbox and `42`. If
+//! that fails it says why, with all causes, and exits with 1.
 
 use std::process::ExitCode;
 

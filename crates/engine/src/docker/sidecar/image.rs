@@ -1,4 +1,4 @@
-//! The proxy's image: a program that links this crate, the libraries it runs with, and nothing else.
+//! The proxy's image: a program that links this crate, and the libraries it runs with.
 //!
 //! There is no second program to build, ship or find where the running program is one of those
 //! (`program`). A static executable brings no libraries.

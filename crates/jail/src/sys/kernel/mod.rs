@@ -1,9 +1,9 @@
 //! The kernel calls that the jail needs: one safe function per call, each returning `io::Result`.
 //!
-//! This folder is compiled three times: into the `belljar-jail` crate, into the helper (`helper/`),
-//! and into the small library that the zygote loads (`cell/`). `rustc` alone builds the last two, so
-//! they can use no crates. That is why the declarations are written out here and not taken from
-//! `libc` or `rustix`.
+//! This folder is compiled three times: into the `belljar-jail` crate, into the helper
+//! (`helper/`), and into the small library that the zygote loads (`cell/`). `rustc` alone builds
+//! the last two, so they can use no crates. That is why the declarations are written out here and
+//! not taken from `libc` or `rustix`.
 
 mod context;
 mod descriptors;

@@ -235,8 +235,8 @@ struct PollFd {
     returned: i16,
 }
 
-/// Waits until a socket hangs up or a process ends. Returns whether the socket did, and which of the
-/// processes, each given by a handle on it.
+/// Waits until a socket hangs up or a process ends. Returns whether the socket did, and which of
+/// the processes, each given by a handle on it.
 pub(crate) fn wait_for_end_of_any<const N: usize>(
     hangup_of: RawFd,
     ends_of: [RawFd; N],
