@@ -1,5 +1,5 @@
-//! Builds the two small programs that the crate carries as bytes: the cell library (`src/sys/cell`)
-//! and the cells' PID 1 (`src/sys/init`).
+//! Builds the three small programs that the crate carries as bytes: the helper (`src/helper`), the
+//! cell library (`src/sys/cell`) and the cells' PID 1 (`src/sys/init`).
 //!
 //! Each one is a single `rustc` call without dependencies. A library crate cannot depend on another
 //! crate's artifact, and embedders should not have to install anything.
@@ -9,17 +9,23 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
+    println!("cargo::rerun-if-changed=src/helper");
+    println!("cargo::rerun-if-changed=src/spec.rs");
+    println!("cargo::rerun-if-changed=src/sys/encoding.rs");
     println!("cargo::rerun-if-changed=src/sys/cell");
     println!("cargo::rerun-if-changed=src/sys/init");
     println!("cargo::rerun-if-changed=src/sys/kernel");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(belljar_cell_library)");
+    println!("cargo::rustc-check-cfg=cfg(belljar_helper)");
     println!("cargo::rustc-check-cfg=cfg(confine)");
     let is_linux = env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux");
     if env::var_os("CARGO_FEATURE_CONFINE").is_none() || !is_linux {
         return;
     }
     println!("cargo::rustc-cfg=confine");
+    let helper = ["--crate-type", "bin", "--cfg", "belljar_helper", "-C", "opt-level=s"];
+    compile("belljar_helper", &helper, "src/helper/main.rs");
     let library = ["--crate-type", "cdylib", "--cfg", "belljar_cell_library", "-C", "opt-level=2"];
     compile("belljar_cell", &library, "src/sys/cell/lib.rs");
     let init = [

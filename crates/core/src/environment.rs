@@ -42,6 +42,8 @@ pub const DOCKER_HOST: &str = "DOCKER_HOST";
 pub const DOCKER_TLS_VERIFY: &str = "DOCKER_TLS_VERIFY";
 /// Where the keys for that TLS are.
 pub const DOCKER_CERT_PATH: &str = "DOCKER_CERT_PATH";
+/// The program that is the docker engine's egress proxy.
+pub const PROXY_PROGRAM: &str = "BELLJAR_PROXY_PROGRAM";
 
 /// Who reads a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +74,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 19] = [
+pub const ALL: [Variable; 20] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -130,4 +132,10 @@ pub const ALL: [Variable; 19] = [
         "Where `ca.pem`, `cert.pem` and `key.pem` are. If not set: `~/.docker`.",
     ),
     variable(XDG_RUNTIME_DIR, Reader::Docker, "A user's own daemon is looked for in it."),
+    variable(
+        PROXY_PROGRAM,
+        Reader::Docker,
+        "The program that is the egress proxy, in a container of its own: any that links Belljar with the docker \
+         engine. If not set, the running program. A shared library has to name one.",
+    ),
 ];

@@ -117,7 +117,7 @@ pub enum EngineError {
         reason: String,
     },
     /// An ordinary operation failed.
-    #[error("{action} failed")]
+    #[error("{action} failed{}", limit_on_files(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -214,6 +214,25 @@ impl EngineError {
             Self::Engine(failure) => failure.fault,
         }
     }
+}
+
+/// The end of a message about an error that a limit on files caused: what to do. Other shortages
+/// mean different things in different places.
+fn limit_on_files(error: &io::Error) -> String {
+    #[cfg(any(feature = "native", feature = "docker", feature = "local"))]
+    {
+        const ENFILE: i32 = 23;
+        const EMFILE: i32 = 24;
+        const EFBIG: i32 = 27;
+        const ETOOMANYREFS: i32 = 109;
+        if let Some(number @ (ENFILE | EMFILE | EFBIG | ETOOMANYREFS)) = error.raw_os_error()
+            && let Some(remedy) = belljar_jail::shortage(number)
+        {
+            return format!(": {remedy}");
+        }
+    }
+    let _ = error;
+    String::new()
 }
 
 /// Whether the machine has run out of something: disk space, memory, descriptors.

@@ -1,45 +1,77 @@
-//! The host's side of the jail: starts the helper and hands it the spec.
+//! The host's side of the jail: runs the helper from memory and hands it the spec.
 
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg,
-    socketpair,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recv, sendmsg, socketpair,
 };
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::helper::{ASK_JAIL, ASK_PROBE, ProbeAnswer};
+use crate::helper::{ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
+use crate::memory_file::{program_file, sealed_file};
+use crate::shortage::shortage_of;
 use crate::spec::JailSpec;
-use crate::sys::entry::{HELPER_NAME, is_linked};
 
 /// A jail that could not be started. Failures *inside* the helper come as messages on the control
 /// socket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
+    /// The helper could not be put into memory.
+    #[error("cannot put the jail helper into memory, from where it is run{}", forbidden(source))]
+    Memory {
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
     /// The helper did not start.
-    #[error("cannot start the jail helper {path}")]
+    #[error("cannot start the jail helper{}", forbidden(source))]
     Helper {
-        /// The program that was run.
-        path: PathBuf,
         /// Why it did not start.
         #[source]
         source: io::Error,
     },
+    /// The helper was started and did not say that it is there.
+    #[error("the jail helper {what}{}", written(stderr))]
+    NoHello {
+        /// What it did instead.
+        what: String,
+        /// What it wrote to its standard error.
+        stderr: String,
+    },
     /// The helper could not be told what to do.
-    #[error("cannot hand the jail helper its spec")]
+    #[error("cannot hand the jail helper its spec{}", shortage_of(_0))]
     Handover(#[source] io::Error),
-    /// The helper went away without an answer.
-    #[error("the jail helper gave no answer")]
+    /// The helper did not answer, or went away.
+    #[error("the jail helper gave no answer{}", shortage_of(_0))]
     NoAnswer(#[source] io::Error),
 }
 
-/// A jail that is being built. Dropping the control socket ends it, in any state.
+/// What to do when programs in memory are forbidden, or the machine is short of something.
+fn forbidden(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ": programs may not be run from memory here: set the sysctl vm.memfd_noexec to 0 or 1, or allow it in SELinux"
+                .into()
+        }
+        _ => shortage_of(error),
+    }
+}
+
+fn written(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
+}
+
+/// A jail that is being built. Dropping the control socket ends it, in any state. So does the end
+/// of this process, whatever its children still hold.
 #[derive(Debug)]
 pub struct Launched {
     /// Messages to and from the helper, and later the program in the jail. That program finds the
@@ -49,85 +81,143 @@ pub struct Launched {
     pub helper: Child,
 }
 
-/// The program that becomes the helper: this same program, under another name.
-fn helper_program() -> PathBuf {
-    assert!(is_linked(), "the helper's entry point is part of this program");
-    PathBuf::from("/proc/self/exe")
-}
+/// The helper, a program of a few hundred thousand bytes.
+const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_helper"));
+/// Its name in lists of processes.
+const HELPER_NAME: &str = "belljar-jail-helper";
 
-/// Starts a jail. Its program finds `passed_on` at descriptor 3 and up. The standard error of jail
-/// and helper is a pipe.
+/// How long the helper may take to say hello. It does so at once, but the machine may be busy.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// How long it may take to try everything out.
+const PROBED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Starts a jail. Its program finds `passed_on`, and the spec's programs, at descriptor 3 and up.
+/// The standard error of jail and helper is a pipe. Blocks until the helper is there.
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
-    let spec = serde_json::to_vec(spec).expect("a spec is plain data");
-    let file = sealed_file("belljar-spec", &spec).map_err(LaunchError::Handover)?;
-    let launched = start(Stdio::piped())?;
+    let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
+    let launched = start()?;
     let mut descriptors = vec![file.as_fd()];
     descriptors.extend_from_slice(passed_on);
-    send(&launched.control, ASK_JAIL, &descriptors).map_err(LaunchError::Handover)?;
+    ask(&launched, ASK_JAIL, &descriptors)?;
     Ok(launched)
 }
 
 /// Asks a helper what this kernel lets it do.
 pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
-    let mut launched = start(Stdio::null())?;
-    send(&launched.control, ASK_PROBE, &[]).map_err(LaunchError::Handover)?;
-    let mut answer = vec![0; 16 * 1024];
-    let read = rustix::io::read(&launched.control, &mut answer[..])
-        .map_err(|error| LaunchError::NoAnswer(error.into()))?;
+    let mut launched = start()?;
+    ask(&launched, ASK_PROBE, &[])?;
+    let mut answer = vec![0; ProbeAnswer::LONGEST];
+    let read =
+        receive_within(&launched.control, &mut answer, PROBED_WITHIN).map_err(LaunchError::NoAnswer)?;
+    // It ends by itself after its answer, and at the latest when it is hung up on.
+    drop(launched.control);
     let _ = launched.helper.wait();
-    serde_json::from_slice(&answer[..read]).map_err(|error| LaunchError::NoAnswer(io::Error::other(error)))
+    ProbeAnswer::decode(&answer[..read])
+        .ok_or_else(|| LaunchError::NoAnswer(io::Error::new(io::ErrorKind::InvalidData, "it cannot be read")))
 }
 
-fn start(stderr: Stdio) -> Result<Launched, LaunchError> {
+/// Runs the helper and waits until it says hello.
+fn start() -> Result<Launched, LaunchError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|error| LaunchError::Handover(error.into()))?;
-    let path = helper_program();
-    let helper = Command::new(&path)
-        .arg0(HELPER_NAME)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(stderr)
-        .process_group(0)
-        .spawn()
-        .map_err(|source| LaunchError::Helper { path, source })?;
-    Ok(Launched { control: ours, helper })
+    let mut launched = Launched { control: ours, helper: run(theirs)? };
+    let mut said = [0; 64];
+    let what = match receive_within(&launched.control, &mut said, HELLO_WITHIN) {
+        Ok(read) if &said[..read] == HELLO => return Ok(launched),
+        Ok(0) => "ended before it said hello".to_owned(),
+        Ok(_) => "said something else than hello".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            format!("did not say hello within {} s", HELLO_WITHIN.as_secs())
+        }
+        Err(error) => format!("could not be heard: {error}"),
+    };
+    let _ = launched.helper.kill();
+    let _ = launched.helper.wait();
+    Err(LaunchError::NoHello { what, stderr: last_words(&mut launched.helper) })
 }
 
-/// Makes an in-memory file with these contents, for a process that cannot open ours. It is sealed,
-/// because every cell of a template maps the same one.
-pub fn sealed_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut file = std::fs::File::from(fd);
-    file.write_all(contents)?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    Ok(file.into())
+/// Runs the helper from memory.
+///
+/// A thread of the host may fork while the file is still open for writing. The kernel runs no
+/// program that somebody can write to, so such a file is useless and another one is made.
+fn run(control: OwnedFd) -> Result<Child, LaunchError> {
+    const ATTEMPTS: usize = 20;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        // It can be read, because the helper must be able to write files of its own in /proc.
+        let program = program_file(HELPER_NAME, HELPER).map_err(|source| LaunchError::Memory { source })?;
+        let stdin = control.try_clone().map_err(|source| LaunchError::Helper { source })?;
+        let started = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+            .arg0(HELPER_NAME)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
+        match started {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && attempt < ATTEMPTS => {}
+            other => return other.map_err(|source| LaunchError::Helper { source }),
+        }
+    }
 }
 
-/// Makes such a file for a program. Nobody may read it, so the kernel lets nobody look into the
-/// process that runs it.
-pub fn program_file(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
-    let fd = sealed_file(name, contents)?;
-    rustix::fs::fchmod(&fd, rustix::fs::Mode::from_raw_mode(0o111))?;
-    // A file that is open for writing cannot be run.
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
-    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+/// What a dead helper has written. It does not wait, because a child of the host may hold the pipe.
+fn last_words(helper: &mut Child) -> String {
+    let mut text = [0; 4096];
+    let read = helper.stderr.as_mut().and_then(|stderr| {
+        rustix::io::ioctl_fionbio(&*stderr, true).ok()?;
+        stderr.read(&mut text).ok()
+    });
+    String::from_utf8_lossy(&text[..read.unwrap_or(0)]).trim().to_owned()
+}
+
+/// Sends the one message that a helper gets. A handle on this process goes with it.
+fn ask(launched: &Launched, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
+    let this_process =
+        pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| LaunchError::Handover(error.into()))?;
+    let mut all = vec![this_process.as_fd()];
+    all.extend_from_slice(descriptors);
+    send(&launched.control, message, &all).map_err(LaunchError::Handover)
+}
+
+/// Receives one message, but does not wait for ever.
+fn receive_within(socket: &OwnedFd, buffer: &mut [u8], limit: Duration) -> io::Result<usize> {
+    let until = Instant::now() + limit;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut handle = [PollFd::new(socket, PollFlags::IN)];
+        match rustix::event::poll(&mut handle, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            other => return Ok(other.map(|(read, _)| read)?),
+        }
+    }
 }
 
 /// Sends one message with descriptors.
 pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(32))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() {
-        assert!(
-            ancillary.push(SendAncillaryMessage::ScmRights(descriptors)),
-            "at most 32 descriptors a message"
-        );
-    }
-    sendmsg(socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let send_once = || {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(32))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(
+                ancillary.push(SendAncillaryMessage::ScmRights(descriptors)),
+                "at most 32 descriptors a message"
+            );
+        }
+        sendmsg(&socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)
+    };
+    retry_on_intr(send_once)?;
     Ok(())
 }
 
@@ -136,13 +226,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_file_can_be_read_and_not_changed() {
-        let file = std::fs::File::from(sealed_file("test", b"contents").unwrap());
-        let refused = (&file).write_all(b"x").unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-        assert!(file.set_len(0).is_err());
-        let mut read = [0; 8];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut read, 0).unwrap();
-        assert_eq!(&read, b"contents");
+    fn a_helper_says_hello_and_answers() {
+        let answer = ask_probe().unwrap();
+        assert_eq!(answer.trials.len(), 10, "{answer:?}");
+    }
+
+    #[test]
+    fn who_says_nothing_is_not_waited_for_for_ever() {
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let mut buffer = [0; 8];
+        let waited = receive_within(&ours, &mut buffer, Duration::from_millis(20));
+        assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(theirs);
+        assert_eq!(receive_within(&ours, &mut buffer, HELLO_WITHIN).unwrap(), 0);
     }
 }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The crate is synchronous and does not know tokio. All unsafe code of the workspace is in one
-//! module, `sys`. The crate needs no executable of its own: a program that links it can run itself
-//! again as the helper.
+//! module, `sys`. The helper is a small program that the crate carries as bytes and runs from
+//! memory. So an embedder installs nothing, and may be a shared library.
 //!
 //! Without the feature `confine`, or elsewhere than on Linux, only descriptions are left: filters
 //! of system calls, bounds, identities of files. The docker engine needs no more.
@@ -20,9 +20,12 @@
 #[cfg(confine)]
 pub mod cgroup;
 #[cfg(confine)]
+#[expect(dead_code, reason = "runs in the helper; compiled here for the lints, the tests and the messages")]
 mod helper;
 #[cfg(confine)]
 mod launch;
+#[cfg(confine)]
+mod memory_file;
 #[cfg(confine)]
 mod plan;
 #[cfg(confine)]
@@ -36,7 +39,12 @@ mod spec;
 mod sys;
 
 #[cfg(confine)]
-pub use launch::{LaunchError, Launched, launch, program_file, sealed_file, send};
+use sys::{encoding, kernel};
+
+#[cfg(confine)]
+pub use launch::{LaunchError, Launched, launch, send};
+#[cfg(confine)]
+pub use memory_file::sealed_file;
 #[cfg(confine)]
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 #[cfg(confine)]
@@ -49,9 +57,18 @@ pub use sys::bounds;
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
 
-/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error. By default a signal
-/// would end this program. Programs started from it, and cells, still get the default.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, in all of this
+/// program. By default a signal would end it. Programs started from it, and cells, still get the
+/// default. This is for programs of our own: a library must not change what its host does about a
+/// signal, and uses [`without_file_size_signal`].
 #[cfg(confine)]
 pub fn survive_file_size_limit() {
     sys::kernel::survive_file_size_limit();
+}
+
+/// Runs `work` so that a write beyond the file size limit fails with an error. Nothing is changed
+/// but the mask of this thread, and that only meanwhile.
+pub fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
+    let _held = sys::file_size::HeldSignal::hold();
+    work()
 }

@@ -8,7 +8,8 @@ use crate::sys::kernel;
 /// The shared object that the zygote loads as the Python module `belljar_cell`.
 pub const CELL_LIBRARY: &[u8] = cell::LIBRARY;
 
-/// The program that PID 1 of every cell becomes. The zygote gets it as an open file.
+/// The program that PID 1 of every cell becomes. The zygote gets it as an open file, by
+/// [`JailSpec::programs`](crate::JailSpec::programs).
 pub const CELL_INIT: &[u8] = cell::INIT;
 
 /// The limits that a cell sets on itself. The host sets the limits of cgroups.

@@ -28,3 +28,11 @@ pub fn shortage(errno: i32) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The end of a message about an error: what to do, if the machine is short of something. The error
+/// itself is the message's source.
+#[cfg(confine)]
+pub(crate) fn shortage_of(error: &std::io::Error) -> String {
+    let remedy = error.raw_os_error().and_then(shortage);
+    remedy.map(|remedy| format!(": {remedy}")).unwrap_or_default()
+}

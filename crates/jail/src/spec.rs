@@ -1,14 +1,12 @@
 //! Describes a jail from the inside, before anything is built.
 
-use std::io;
+use std::fs::Metadata;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 /// One confined process: its file system, its identity, its program.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JailSpec {
     /// The ids the process has, seen from outside.
     pub identity: Identity,
@@ -20,10 +18,16 @@ pub struct JailSpec {
     pub command: Vec<String>,
     /// The complete environment.
     pub env: Vec<(String, String)>,
+    /// Programs that it finds as open files, after the descriptors that are passed on. Nobody may
+    /// read them, so the kernel lets nobody look into a process that runs one.
+    ///
+    /// They travel as bytes, and the helper makes the files. The kernel runs no file that somebody
+    /// has open for writing, and a child that the host forks meanwhile would.
+    pub programs: Vec<Vec<u8>>,
 }
 
 /// How ids inside map to ids outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     /// Id 1000 inside is the caller's own id outside. There is no other id. An ordinary user can
     /// have this.
@@ -45,7 +49,7 @@ impl Identity {
 }
 
 /// The host file that a path must lead to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// Any file, links included, because the path belongs to the system.
     Anything,
@@ -56,7 +60,7 @@ pub enum Expected {
 }
 
 /// Identifies a file among all others, as long as it exists or somebody has it open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
     /// The device of its file system.
     pub device: u64,
@@ -64,16 +68,23 @@ pub struct FileIdentity {
     pub inode: u64,
 }
 
+#[cfg(not(belljar_helper))]
 impl FileIdentity {
     /// The identity of an open file or path.
-    pub fn of(file: impl AsFd) -> io::Result<Self> {
+    pub fn of(file: impl std::os::fd::AsFd) -> std::io::Result<Self> {
         let found = rustix::fs::fstat(file)?;
         Ok(Self { device: found.st_dev, inode: found.st_ino })
     }
 }
 
+impl From<&Metadata> for FileIdentity {
+    fn from(found: &Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+}
+
 /// One piece of the root file system. Missing parents are made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootEntry {
     /// An empty directory.
     Directory {

@@ -101,7 +101,8 @@ pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installe
         installer: installer.to_string(),
         distributions: installed(path)?,
     };
-    fs::write(path.join(MANIFEST), serde_json::to_vec_pretty(&manifest)?)
+    let text = serde_json::to_vec_pretty(&manifest)?;
+    belljar_jail::without_file_size_signal(|| fs::write(path.join(MANIFEST), text))
 }
 
 fn read_manifest(path: &Path) -> io::Result<Manifest> {

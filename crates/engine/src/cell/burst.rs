@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use rustix::io::retry_on_intr;
 use tokio::io::unix::AsyncFd;
 
 use super::Burst;
@@ -75,10 +76,11 @@ thread_local! {
 }
 
 pub(super) fn read_now(fd: &AsyncFd<OwnedFd>) -> Read {
-    LANDING.with_borrow_mut(|landing| match rustix::io::read(fd.as_fd(), &mut landing[..]) {
+    let read = |landing: &mut [u8]| retry_on_intr(|| rustix::io::read(fd.as_fd(), &mut *landing));
+    LANDING.with_borrow_mut(|landing| match read(&mut landing[..]) {
         Ok(0) => Read::End,
         Ok(read) => Read::Some(Bytes::copy_from_slice(&landing[..read])),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Read::Nothing,
+        Err(rustix::io::Errno::AGAIN) => Read::Nothing,
         Err(_) => Read::End,
     })
 }

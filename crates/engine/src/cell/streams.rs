@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::SendFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -140,7 +140,7 @@ impl Streams {
 
 /// Most lines fit at once, so this tries before it asks the reactor.
 fn poll_send(channel: &AsyncFd<OwnedFd>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-    let send = || rustix::net::send(channel.get_ref(), bytes, SendFlags::NOSIGNAL);
+    let send = || retry_on_intr(|| rustix::net::send(channel.get_ref(), bytes, SendFlags::NOSIGNAL));
     loop {
         match send() {
             Err(Errno::AGAIN) => {}

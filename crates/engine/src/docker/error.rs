@@ -117,6 +117,15 @@ pub enum DockerError {
         /// Where it would be mounted.
         leads_to: PathBuf,
     },
+    /// There is no program that could be the proxy.
+    #[error(
+        "the egress proxy has no program to run in its container: {reason}. Name one that links Belljar with the docker engine, \
+         such as the `belljar` command, by Docker::proxy_program or BELLJAR_PROXY_PROGRAM"
+    )]
+    ProxyProgram {
+        /// What is wrong with the one there is.
+        reason: String,
+    },
     /// The proxy beside the containers failed.
     #[error("the egress proxy of sandbox `{name}` cannot serve: {reason}{}", last_lines(.log))]
     Sidecar {
@@ -174,7 +183,8 @@ impl DockerError {
             | Self::Build { .. }
             | Self::Resource { .. }
             | Self::OtherResource { .. }
-            | Self::LinkInImage { .. } => Fault::Caller,
+            | Self::LinkInImage { .. }
+            | Self::ProxyProgram { .. } => Fault::Caller,
             Self::Unreachable { .. } | Self::Api { .. } | Self::NotReady { .. } | Self::Sidecar { .. } => {
                 Fault::Backend
             }

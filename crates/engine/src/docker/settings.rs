@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub struct Docker {
     pub(super) installer_env: Vec<(String, Secret)>,
     pub(super) known_hosts: BTreeMap<String, IpAddr>,
     pub(super) roots_pem: Option<String>,
+    pub(super) proxy_program: Option<PathBuf>,
 }
 
 impl Default for Docker {
@@ -49,6 +51,7 @@ impl Default for Docker {
             installer_env: Vec::new(),
             known_hosts: BTreeMap::new(),
             roots_pem: None,
+            proxy_program: None,
         }
     }
 }
@@ -129,6 +132,15 @@ impl Docker {
     #[must_use]
     pub fn roots_pem(mut self, pem: impl Into<String>) -> Self {
         self.roots_pem = Some(pem.into());
+        self
+    }
+
+    /// The program that is put into a container to be the egress proxy. By default
+    /// `$BELLJAR_PROXY_PROGRAM`, else the running program. A shared library has to name one: any
+    /// program that links Belljar with the docker engine will do, such as the `belljar` command.
+    #[must_use]
+    pub fn proxy_program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.proxy_program = Some(path.into());
         self
     }
 

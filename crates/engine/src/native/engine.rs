@@ -8,9 +8,7 @@ use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
 use belljar_jail::probe::{has_ids_for_guests, survey};
-use belljar_jail::{
-    CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, program_file, sealed_file,
-};
+use belljar_jail::{CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
 use belljar_proxy::Egress;
 use rustix::process::{Resource, getrlimit};
 
@@ -143,15 +141,15 @@ impl NativeEngine {
             root: guest.entries,
             command: PYTHON.command(&guest.python, layout::BELLJAR, PYTHON.spawn),
             env: guest.env,
+            programs: vec![CELL_INIT.to_vec()],
         };
         let library = sealed_file("belljar-cell", CELL_LIBRARY)
             .map_err(EngineError::io("hand over the cell library"))?;
         let plan = sealed_file("belljar-plan", &plan.encode())
             .map_err(EngineError::io("hand over the cell plan"))?;
-        let init =
-            program_file("belljar-init", CELL_INIT).map_err(EngineError::io("hand over the cells' init"))?;
+        let launched = on_a_thread("belljar-launch", move || launch(&spec, &[library.as_fd(), plan.as_fd()]));
         let launched =
-            launch(&spec, &[library.as_fd(), plan.as_fd(), init.as_fd()]).map_err(NativeError::Launch)?;
+            launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
         // Everything is mounted. The files that were checked need not stay open any longer.
         drop((guest.grants, layer));

@@ -277,7 +277,7 @@ fn is_collected(helper: &mut Child, since: Instant) -> bool {
 fn is_dead(remains: &Remains) -> bool {
     let mut handle = [PollFd::from_borrowed_fd(remains.process.as_fd(), PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    rustix::event::poll(&mut handle, Some(&now)).is_ok_and(|ready| ready > 0)
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut handle, Some(&now))).is_ok_and(|ready| ready > 0)
 }
 
 fn give_up(remains: Remains) {

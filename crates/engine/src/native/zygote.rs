@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use belljar_jail::{CellOrder, Launched, shortage};
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
 use tokio::io::Interest;
@@ -67,6 +68,9 @@ struct Greeting {
     step: Option<String>,
     error: Option<String>,
     errno: Option<i32>,
+    /// Sentences of the helper about limits of this process that its cells cannot get rid of.
+    #[serde(default)]
+    limits: Vec<String>,
 }
 
 impl Greeting {
@@ -98,12 +102,16 @@ impl Zygote {
             name: name.to_owned(),
             last_words: last_words.text_after(why).await,
         };
+        let mut limits = Vec::new();
         let greeting = tokio::time::timeout(READY_WITHIN, async {
             let mut process = None;
             loop {
                 let (message, handles) = receive(&control, LONGEST_GREETING).await?;
                 match Greeting::parse(&message)? {
-                    Greeting { r#type, .. } if r#type == "jailed" => process = handles.into_iter().next(),
+                    greeting if greeting.r#type == "jailed" => {
+                        process = handles.into_iter().next();
+                        limits = greeting.limits;
+                    }
                     greeting => return Ok::<_, io::Error>((greeting, message, process)),
                 }
             }
@@ -113,7 +121,8 @@ impl Zygote {
             Ok(Err(error)) if is_out_of_descriptors(&error) => {
                 return Err(EngineError::io("take over a zygote")(error));
             }
-            Ok(Err(_)) => return Err(gone("").await),
+            // Such a limit may be why: Python could not be loaded, or used its time up.
+            Ok(Err(_)) => return Err(gone(&limits.join("\n")).await),
             Ok(Ok(greeted)) => greeted,
         };
         if greeting.r#type == "failed" {
@@ -128,8 +137,9 @@ impl Zygote {
             }
             .into());
         }
-        let ready = serde_json::from_slice(&message)
+        let mut ready: Ready = serde_json::from_slice(&message)
             .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
+        ready.warnings.extend(limits);
         let Some(process) = process else { return Err(gone("its helper did not hand it over").await) };
         let zygote = Self {
             name: name.to_owned(),
@@ -316,12 +326,10 @@ async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<
             let mut buffer = vec![0; longest];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let received = recvmsg(
-                socket.as_fd(),
-                &mut [IoSliceMut::new(&mut buffer)],
-                &mut ancillary,
-                RecvFlags::CMSG_CLOEXEC,
-            )?;
+            let received = retry_on_intr(|| {
+                let into = &mut [IoSliceMut::new(&mut buffer)];
+                recvmsg(socket.as_fd(), into, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+            })?;
             // The kernel only says that some did not fit. The space above is large enough, so this
             // process is out of descriptors.
             if received.flags.contains(ReturnFlags::CTRUNC) {

@@ -134,7 +134,8 @@ fn replace(file: &Path, kept: &Kept) -> io::Result<()> {
     let unique = SAVES.fetch_add(1, Ordering::Relaxed);
     let draft = file.with_extension(format!("{}-{unique}.tmp", process::id()));
     let bytes = serde_json::to_vec_pretty(kept)?;
-    let placed = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, file));
+    let written = belljar_jail::without_file_size_signal(|| fs::write(&draft, bytes));
+    let placed = written.and_then(|()| fs::rename(&draft, file));
     if placed.is_err() {
         let _ = fs::remove_file(&draft);
     }

@@ -21,6 +21,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::shortage::shortage_of;
+
 pub use group::{CellCgroup, CgroupUsage};
 
 /// The controllers Belljar uses.
@@ -67,7 +69,7 @@ pub struct CgroupLimits {
 
 /// A cgroup operation that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {path}")]
+#[error("cannot {action} {path}{}", shortage_of(source))]
 pub struct CgroupError {
     action: &'static str,
     path: PathBuf,

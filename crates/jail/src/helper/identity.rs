@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::{Named, Step};
+use crate::kernel;
 use crate::spec::Identity;
-use crate::sys::kernel;
 
 /// The one id in an ordinary user's namespace. It is not 0, because mapping the id of root in a
 /// nested namespace takes one more capability.

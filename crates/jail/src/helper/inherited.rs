@@ -5,7 +5,7 @@
 //! and its threads may differ from each other. A script must not run differently because of that,
 //! nor find out about it. So this module sets each of them, once, before anything is built.
 
-use crate::sys::kernel::{self, UNLIMITED};
+use crate::kernel::{self, UNLIMITED};
 
 /// Stops core files of this process, the zygote and every cell.
 ///
@@ -35,8 +35,18 @@ const LIMITS: [(u32, u64, u64); 16] = [
     (kernel::RLIMIT_RTTIME, UNLIMITED, UNLIMITED),
 ];
 
+/// Limits that make scripts run differently if they stay low: what they are on, and how a shell
+/// names them. The host hears of these.
+const NOTABLE: [(u32, &str, &str); 4] = [
+    (kernel::RLIMIT_AS, "address space", "-Hv"),
+    (kernel::RLIMIT_DATA, "data", "-Hd"),
+    (kernel::RLIMIT_FSIZE, "file sizes", "-Hf"),
+    (kernel::RLIMIT_CPU, "processor time", "-Ht"),
+];
+
 /// Resets everything inherited to what a program would expect. What this user may not change stays.
-pub(super) fn reset() {
+/// Returns a sentence about each limit that stays and matters.
+pub(super) fn reset() -> Vec<String> {
     /// The kernel kills a zygote before the host, but after its cells.
     const GOES_SECOND: &str = "900";
     kernel::reset_signals();
@@ -48,4 +58,17 @@ pub(super) fn reset() {
     }
     // If the host's own score is already higher it stays, because only root may lower a score.
     let _ = std::fs::write("/proc/self/oom_score_adj", GOES_SECOND);
+    NOTABLE.into_iter().filter_map(what_stays).collect()
+}
+
+/// A sentence about a limit that could not be lifted.
+fn what_stays((resource, name, option): (u32, &str, &str)) -> Option<String> {
+    let amount = match (resource, kernel::soft_limit(resource)) {
+        (_, UNLIMITED) => return None,
+        (kernel::RLIMIT_CPU, seconds) => format!("{seconds} s"),
+        (_, bytes) => format!("{} KiB", bytes >> 10),
+    };
+    Some(format!(
+        "this program's hard limit on {name} is {amount}, and its cells cannot have more: raise it (ulimit {option})"
+    ))
 }

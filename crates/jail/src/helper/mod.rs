@@ -1,5 +1,5 @@
-//! The helper's side of the jail. The helper is a single-threaded process that builds the outer
-//! jail. Its child becomes the zygote.
+//! The jail helper: a small, single-threaded program that builds the outer jail. Its child becomes
+//! the zygote.
 //!
 //! ```text
 //!  host ──exec──► helper ──fork──► PID 1 of a new pid namespace:
@@ -8,34 +8,34 @@
 //!                  └ waits: host gone ► kill; PID 1 gone ► exit the same way
 //! ```
 //!
-//! It gets one message on descriptor 0, with the spec and the descriptors to pass on. If a step
-//! fails, it answers on the same socket with the name of the step, and exits.
+//! It says hello on descriptor 0 before anything else. Then it gets one message there, with the
+//! descriptors it needs (`messages`). If a step fails, it answers on the same socket with the name
+//! of the step, and exits.
 //!
-//! A process that has threads must never enter this module.
+//! It is a program of its own, because a process that has threads must not fork itself into a jail
+//! (`main.rs`). A process that has threads must never enter this module.
 
 mod identity;
 mod inherited;
+mod messages;
 mod outer_jail;
 mod probe;
 mod root;
 
+use std::fs::Permissions;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 
+use crate::kernel;
 use crate::spec::JailSpec;
-use crate::sys::kernel;
 
-pub(crate) use probe::{ProbeAnswer, TrialResult};
+pub(crate) use messages::{ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer, TrialResult};
 
 /// The descriptor on which the helper, and later the zygote, talks to the host.
 pub(crate) const CONTROL: i32 = 0;
 /// The first of the descriptors that the zygote gets from the host.
 pub(crate) const PASSED_ON: i32 = 3;
-
-/// The message that asks for a jail. The spec comes as a file, because it may be long.
-pub(crate) const ASK_JAIL: &[u8] = b"jail";
-/// The message that asks what this kernel lets us do.
-pub(crate) const ASK_PROBE: &[u8] = b"probe";
 
 /// A step of the set-up that failed.
 #[derive(Debug)]
@@ -58,12 +58,16 @@ impl<T> Named<T> for io::Result<T> {
 
 /// The whole life of the helper.
 pub(crate) fn run() -> ! {
+    if write_control(HELLO).is_err() {
+        kernel::exit_now(2)
+    }
+    kernel::set_name(c"belljar-jail");
     // The guest must not get what the host forgot to mark close-on-exec.
     let _ = kernel::close_from(PASSED_ON);
-    inherited::reset();
+    let limits = inherited::reset();
     let mut buffer = [0; 64];
     let code = match kernel::receive_with_descriptors(CONTROL, &mut buffer) {
-        Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors) {
+        Ok((read, descriptors)) if &buffer[..read] == ASK_JAIL => match jail(descriptors, &limits) {
             Ok(code) => code,
             Err(failed) => {
                 tell_host(&failed);
@@ -71,40 +75,48 @@ pub(crate) fn run() -> ! {
             }
         },
         Ok((read, _)) if &buffer[..read] == ASK_PROBE => {
-            let answer = serde_json::to_vec(&probe::probe_all()).expect("plain data serialises");
-            i32::from(write_control(&answer).is_err())
+            i32::from(write_control(&probe::probe_all().encode()).is_err())
         }
         _ => 2,
     };
     kernel::exit_now(code)
 }
 
-fn jail(mut descriptors: Vec<OwnedFd>) -> Step<i32> {
-    let spec = read_spec(&mut descriptors).step(|| "read the jail's spec".into())?;
-    outer_jail::enter(&spec, descriptors)
+fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
+    let mut descriptors = descriptors.into_iter();
+    let (Some(host), Some(spec)) = (descriptors.next(), descriptors.next()) else {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).step(|| "receive the jail's spec".into());
+    };
+    let spec = read_spec(spec).step(|| "read the jail's spec".into())?;
+    let programs = spec.programs.iter().map(|program| program_file(program));
+    let programs = programs.collect::<io::Result<Vec<_>>>().step(|| "put programs into memory".into())?;
+    let passed_on = descriptors.chain(programs).collect();
+    outer_jail::enter(&spec, &messages::jailed(limits), &host, passed_on)
 }
 
-fn read_spec(descriptors: &mut Vec<OwnedFd>) -> io::Result<JailSpec> {
-    if descriptors.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no spec came along"));
-    }
-    let mut file = std::fs::File::from(descriptors.remove(0));
-    let mut text = Vec::new();
+fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {
+    let mut file = std::fs::File::from(file);
+    let mut encoded = Vec::new();
     file.rewind()?;
-    file.read_to_end(&mut text)?;
-    serde_json::from_slice(&text).map_err(io::Error::other)
+    file.read_to_end(&mut encoded)?;
+    JailSpec::decode(&encoded).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not a spec"))
 }
 
-/// Answers the host in the zygote's format: one JSON object per message.
+/// A file in memory for a program that may be run and not be read.
+fn program_file(contents: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = kernel::memory_file(c"belljar-program")?;
+    file.write_all(contents)?;
+    kernel::seal(file.as_raw_fd())?;
+    file.set_permissions(Permissions::from_mode(0o111))?;
+    // A file that is open for writing cannot be run.
+    kernel::open_path(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Tells the host which step failed.
 fn tell_host(failed: &StepError) {
-    let text = serde_json::json!({
-        "type": "failed",
-        "step": failed.step,
-        "error": failed.error.to_string(),
-        "errno": failed.error.raw_os_error(),
-    });
+    let message = messages::failed(&failed.step, &failed.error.to_string(), failed.error.raw_os_error());
     // If the host is gone there is nobody to tell.
-    let _ = write_control(text.to_string().as_bytes());
+    let _ = write_control(message.as_bytes());
 }
 
 fn write_control(message: &[u8]) -> io::Result<()> {

@@ -5,21 +5,19 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::{CONTROL, Named, Step, StepError, identity, pass_on, root, tell_host};
+use crate::kernel::{self, Forked};
 use crate::spec::{Identity, JailSpec};
-use crate::sys::kernel::{self, Forked};
 
 const SIGKILL: i32 = 9;
 
-/// The helper's first message in the zygote's format. A handle on the zygote goes with it.
-const JAILED: &[u8] = br#"{"type":"jailed"}"#;
-
-/// Builds the jail and runs its program. Returns in the helper, when that program has ended.
-pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
+/// Builds the jail and runs its program. Returns in the helper, when that program has ended. The
+/// host gets the message `jailed` and a handle on the program. `host` is a handle on the process
+/// that made the jail.
+pub(super) fn enter(spec: &JailSpec, jailed: &str, host: &OwnedFd, passed_on: Vec<OwnedFd>) -> Step<i32> {
     if spec.identity == Identity::Single {
         identity::enter_single_id_namespace()?;
     }
     let (request, answer) = identity::id_map_channel().step(|| "make a socket pair".into())?;
-    // With the pidfd the helper can wait for the host and the zygote at the same time.
     match kernel::clone_into_namespaces(kernel::CLONE_NEWPID).step(|| "create a pid namespace".into())? {
         Forked::Child => {
             drop(answer);
@@ -33,10 +31,10 @@ pub(super) fn enter(spec: &JailSpec, passed_on: Vec<OwnedFd>) -> Step<i32> {
                 .ok_or_else(|| io::Error::other("the kernel gave none"))
                 .step(|| "get a pidfd".into())?;
             // With this handle the host can kill the zygote, even one that hangs.
-            kernel::send_with_descriptors(CONTROL, JAILED, &[pidfd.as_raw_fd()])
+            kernel::send_with_descriptors(CONTROL, jailed.as_bytes(), &[pidfd.as_raw_fd()])
                 .step(|| "hand over the zygote".into())?;
             answer.answer(pid, spec.identity)?;
-            watch(pid, &pidfd)
+            watch(pid, &pidfd, host)
         }
     }
 }
@@ -86,10 +84,14 @@ fn confine_and_exec(spec: &JailSpec, request: identity::MapRequest, passed_on: &
 }
 
 /// Waits. The helper lives as long as the zygote, and the zygote as long as the host.
-fn watch(zygote: i32, pidfd: &OwnedFd) -> Step<i32> {
-    let (host_is_gone, _) =
-        kernel::wait_for_end_of_either(CONTROL, pidfd.as_raw_fd()).step(|| "watch the zygote".into())?;
-    if host_is_gone {
+///
+/// The host is gone when it has hung up, or when its process has ended. A child that it forked may
+/// still hold the socket then.
+fn watch(zygote: i32, pidfd: &OwnedFd, host: &OwnedFd) -> Step<i32> {
+    let (has_hung_up, [has_ended, _]) =
+        kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd(), pidfd.as_raw_fd()])
+            .step(|| "watch the zygote".into())?;
+    if has_hung_up || has_ended {
         // This also kills every cell, because their pid namespaces are below the zygote's.
         let _ = kernel::send_signal(zygote, SIGKILL);
     }

@@ -4,31 +4,10 @@
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 
-use serde::{Deserialize, Serialize};
-
+use super::messages::{ProbeAnswer, TrialResult};
 use super::root;
+use crate::kernel::{self, Forked};
 use crate::spec::RootEntry;
-use crate::sys::kernel::{self, Forked};
-
-/// The outcome of one trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TrialResult {
-    /// The name of the protection.
-    pub name: String,
-    /// The kernel's answer, if it refused.
-    pub refused: Option<String>,
-    /// The error number. It decides the remedy.
-    pub errno: Option<i32>,
-}
-
-/// The complete answer of the helper.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProbeAnswer {
-    /// One entry per trial.
-    pub trials: Vec<TrialResult>,
-    /// The Landlock version, or 0 if there is none.
-    pub landlock: u32,
-}
 
 type Trial = (&'static str, fn() -> io::Result<()>);
 

@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Named, Step};
+use crate::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
 use crate::spec::{Expected, FileIdentity, RootEntry};
-use crate::sys::kernel::{self, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
 
 /// Any directory that every system has will do. Only this mount namespace sees what is mounted over
 /// it.
@@ -23,8 +23,7 @@ pub(super) fn build_and_enter(entries: &[RootEntry]) -> Step<()> {
         .iter()
         .map(|entry| match source_of(entry) {
             Some((path, expected)) => {
-                let path = text(path)?;
-                open(path, expected).map(Some).step(|| format!("open {path}"))
+                open(path, expected).map(Some).step(|| format!("open {}", path.display()))
             }
             None => Ok(None),
         })
@@ -49,13 +48,13 @@ fn source_of(entry: &RootEntry) -> Option<(&Path, Expected)> {
     }
 }
 
-fn open(path: &str, expected: Expected) -> io::Result<OwnedFd> {
+fn open(path: &Path, expected: Expected) -> io::Result<OwnedFd> {
     match expected {
         Expected::Anything => kernel::open_path(path),
         Expected::File(identity) => {
-            let place = kernel::open_path_without_links(path)?;
-            match FileIdentity::of(&place)? == identity {
-                true => Ok(place),
+            let place = File::from(kernel::open_path_without_links(path)?);
+            match FileIdentity::from(&place.metadata()?) == identity {
+                true => Ok(place.into()),
                 false => Err(io::Error::other("something else has been put there since it was looked at")),
             }
         }
@@ -92,7 +91,7 @@ fn place(entry: &RootEntry, source: Option<&OwnedFd>) -> Step<()> {
             fs::create_dir_all(&at)
                 .and_then(|()| {
                     let flags = kernel::MS_NOSUID | kernel::MS_NODEV | kernel::MS_NOEXEC;
-                    kernel::mount_at("proc", &at.to_string_lossy(), "proc", flags, "")
+                    kernel::mount_at("proc", &at, "proc", flags, "")
                 })
                 .step(|| format!("mount proc on {}", path.display()))
         }
@@ -109,9 +108,8 @@ fn bind(source: Option<&OwnedFd>, target: &Path, attributes: u64) -> io::Result<
     } else if !at.exists() {
         File::create(&at)?;
     }
-    let at = at.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-    kernel::mount_at(&from, at, "none", kernel::MS_BIND | kernel::MS_REC, "")?;
-    kernel::add_mount_attributes(at, attributes, true)
+    kernel::mount_at(&from, &at, "none", kernel::MS_BIND | kernel::MS_REC, "")?;
+    kernel::add_mount_attributes(&at, attributes, true)
 }
 
 fn staged(path: &Path) -> PathBuf {
@@ -122,13 +120,7 @@ fn with_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-fn text(path: &Path) -> Step<&str> {
-    path.to_str()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"))
-        .step(|| format!("open {}", path.display()))
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(belljar_helper)))]
 mod tests {
     use super::*;
 
@@ -140,7 +132,7 @@ mod tests {
         fs::create_dir(&place).unwrap();
         let looked_at = File::open(&place).unwrap();
         let expected = Expected::File(FileIdentity::of(&looked_at).unwrap());
-        let path = place.to_str().unwrap();
+        let path = place.as_path();
         assert!(open(path, expected).is_ok());
         fs::rename(&place, home.join("elsewhere")).unwrap();
         fs::create_dir(&place).unwrap();

@@ -1,24 +1,17 @@
-//! Lets a program that merely links this crate be its own jail helper.
+//! Lets a program that merely links a crate run a function of it instead of `main`.
 //!
-//! A process with threads must not fork itself into a jail, so a fresh process does the work. A
-//! second executable would be one more thing for an embedder to install. Instead the host runs
-//! itself again under another name. The C runtime calls the function below before `main`. It sees
-//! the name and never returns. In any other process it costs one comparison.
+//! The C runtime calls a function before `main`. It sees the name under which the program was
+//! started and, if that is the one, never returns. In any other process it costs one comparison.
+//! Nothing in this crate does so. The docker engine does, to have the running program be the proxy
+//! in a container; the macro stands here because its code is unsafe.
 
 use std::ffi::{CStr, c_char, c_int};
-
-#[cfg(confine)]
-use crate::helper;
-
-/// The name under which a program is the jail helper.
-#[cfg(confine)]
-pub(crate) const HELPER_NAME: &str = "belljar-jail-helper";
 
 /// Runs a function instead of `main` in a process with a given name. This applies to every program
 /// that links the crate in which the macro stands.
 ///
-/// The macro defines a function `is_linked` in that crate. Call it from code that is used, or the
-/// linker leaves all of this out.
+/// The macro defines a function `entry_address` in that crate. Call it from code that is used, or
+/// the linker leaves all of this out.
 #[macro_export]
 macro_rules! run_instead_of_main {
     ($name:expr, $run:path) => {
@@ -44,9 +37,9 @@ macro_rules! run_instead_of_main {
             }
         }
 
-        /// Keeps this object file in every program that may have to run it.
-        pub(crate) fn is_linked() -> bool {
-            BEFORE_MAIN as usize != 0
+        /// Where the function that runs before `main` is in memory. Whoever can ask has it linked.
+        pub(crate) fn entry_address() -> usize {
+            BEFORE_MAIN as usize
         }
     };
 }
@@ -66,6 +59,3 @@ pub unsafe fn is_called(count: c_int, arguments: *const *const c_char, name: &st
     // SAFETY: the caller promises that it is NUL-terminated, unless it is null.
     !first.is_null() && unsafe { CStr::from_ptr(first) }.to_bytes() == name.as_bytes()
 }
-
-#[cfg(confine)]
-crate::run_instead_of_main!(HELPER_NAME, helper::run);

@@ -5,12 +5,17 @@
 //! - `cell`: turns a clone of the zygote into a cell. It is compiled here for its tests, and by
 //!   `build.rs` into the library the zygote loads.
 //! - `init`: the program that PID 1 of a cell becomes.
-//! - `entry`: lets any program that links this crate become the jail helper.
+//! - `encoding`: how plain data reaches the programs that the crate carries.
+//! - `file_size`: keeps the signal of the limit on file sizes from a thread.
+//! - `entry`: lets a program that links another crate run a function of it instead of `main`.
 
 #[path = "init/bounds.rs"]
 pub mod bounds;
 #[cfg(confine)]
 pub(crate) mod cell;
+#[cfg(confine)]
+pub(crate) mod encoding;
 pub(crate) mod entry;
+pub(crate) mod file_size;
 #[cfg(confine)]
 pub(crate) mod kernel;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
 
 use belljar_core::config::Injection;
 use belljar_engine::docker::Docker;
@@ -207,6 +208,30 @@ async fn a_proxy_that_dies_lets_nobody_out_and_is_followed_by_another() {
         tokio::time::timeout(crate::world::HANG, session.step(ask("one.test", port))).await.unwrap().unwrap();
     assert_eq!(step.final_data.unwrap().as_str(), "\"one\"");
     assert_eq!(run_to_end(&sandbox, port).await, "one");
+}
+
+#[tokio::test]
+async fn a_program_that_is_named_is_the_proxy() {
+    let port = server("one");
+    // A copy of this program, with one byte more, so that its image is another one.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("proxy-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::OpenOptions::new().append(true).open(&program).unwrap().write_all(b"x").unwrap();
+    let Some(runtime) = runtime_with(options().proxy_program(&program)) else { return };
+    let config = allowing("named", "one.test", port);
+    let named = sandbox(&runtime, config.clone()).await;
+    assert_eq!(run_to_end(&named, port).await, "one");
+    let image = |config: &SandboxConfig| inspect(&containers(config, "proxy")[0])["Image"].to_string();
+    let Some(ordinary_runtime) = runtime_with(options()) else { return };
+    let ordinary = allowing("running", "one.test", port);
+    let _sandbox = sandbox(&ordinary_runtime, ordinary.clone()).await;
+    assert_ne!(image(&config), image(&ordinary));
+    std::fs::remove_file(program).unwrap();
+    // Any other program is refused before anything is built.
+    let Some(runtime) = runtime_with(options().proxy_program("/bin/cat")) else { return };
+    let told =
+        runtime.sandbox(allowing("other", "one.test", port)).await.err().expect("no proxy").to_string();
+    assert!(told.contains("/bin/cat") && told.contains("BELLJAR_PROXY_PROGRAM"), "{told}");
 }
 
 async fn run_to_end(sandbox: &belljar_runtime::Sandbox, port: u16) -> String {

@@ -4,10 +4,14 @@
 mod few_descriptors;
 mod forks;
 mod no_tokio;
+mod ordinary;
 mod runtimes;
+mod startup;
 mod system;
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     let kind = std::env::args().nth(1).unwrap_or_default();
     match kind.as_str() {
         "daemon" => forks::daemon(),
@@ -18,6 +22,9 @@ fn main() {
         "opened-on-a-runtime-that-is-gone" => runtimes::opened_on_a_runtime_that_is_gone(),
         "opened-on-an-idle-runtime" => runtimes::opened_on_an_idle_runtime(),
         "paused-clock" => runtimes::paused_clock(),
+        "ordinary" => return ordinary::run(),
+        "startup" => startup::run(),
         _ => panic!("no host is called `{kind}`"),
     }
+    ExitCode::SUCCESS
 }

@@ -1,5 +1,5 @@
-//! How this very program becomes the proxy in a container. It is put into an image, and started
-//! there under another name.
+//! How a program that links this crate becomes the proxy in a container. It is put into an image,
+//! and started there under another name. In a shared library this does nothing.
 
 use super::server;
 

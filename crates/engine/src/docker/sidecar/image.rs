@@ -1,8 +1,7 @@
-//! The proxy's image: our own executable and the libraries it is linked with, and nothing else.
+//! The proxy's image: a program that links this crate, and the libraries it runs with.
 //!
-//! There is no second program to build, ship or find, because whoever links this crate carries the
-//! proxy. A static executable brings no libraries. A dynamic one brings those it runs with right
-//! now.
+//! There is no second program to build, ship or find where the running program is one of those
+//! (`program`). A static executable brings no libraries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -11,9 +10,10 @@ use std::sync::Arc;
 
 use bollard::query_parameters::BuildImageOptionsBuilder;
 use sha2::{Digest, Sha256};
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 
-use super::entry::{self, PROXY_NAME};
+use super::entry::PROXY_NAME;
+use super::program::Program;
 use crate::EngineError;
 use crate::Progress;
 use crate::blocking::on_a_thread;
@@ -35,21 +35,18 @@ struct Contents {
     library_path: String,
 }
 
-/// The image's name. Builds the image if the daemon does not have it.
+/// What has been read so far, by the program that the caller named.
+static KNOWN: Mutex<BTreeMap<Option<PathBuf>, Arc<Contents>>> = Mutex::const_new(BTreeMap::new());
+
+/// The image's name. Builds the image if the daemon does not have it. `program` is what the caller
+/// set.
 pub(super) async fn ensure(
     daemon: &Daemon,
+    program: Option<&Path>,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<String, EngineError> {
-    static CONTENTS: OnceCell<Arc<Contents>> = OnceCell::const_new();
     check_architecture(daemon)?;
-    let contents = CONTENTS
-        .get_or_try_init(|| async {
-            // On a thread, because it reads and hashes many megabytes.
-            let read = on_a_thread("belljar-image", contents).await??;
-            Ok::<_, io::Error>(Arc::new(read))
-        })
-        .await
-        .map_err(EngineError::io("read this program for the proxy's image"))?;
+    let contents = known_contents(Program::named(program)).await?;
     if is_there(daemon, &contents.tag).await? {
         return Ok(contents.tag.clone());
     }
@@ -65,6 +62,24 @@ pub(super) async fn ensure(
     Ok(contents.tag.clone())
 }
 
+/// The contents with this program. They are read once.
+async fn known_contents(named: Option<PathBuf>) -> Result<Arc<Contents>, EngineError> {
+    let mut known = KNOWN.lock().await;
+    if let Some(contents) = known.get(&named) {
+        return Ok(Arc::clone(contents));
+    }
+    let program = named.clone();
+    let failed = || EngineError::io("read the program for the proxy's image");
+    // On a thread, because it reads and hashes many megabytes.
+    let read = on_a_thread("belljar-image", move || {
+        let program = Program::find(program.as_deref())?;
+        contents(&program).map_err(failed())
+    });
+    let contents = Arc::new(read.await.map_err(failed())??);
+    known.insert(named, Arc::clone(&contents));
+    Ok(contents)
+}
+
 fn check_architecture(daemon: &Daemon) -> Result<(), DockerError> {
     let ours = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -78,18 +93,17 @@ fn check_architecture(daemon: &Daemon) -> Result<(), DockerError> {
     Err(DockerError::Sidecar {
         name: "egress".to_owned(),
         reason: format!(
-            "the proxy is this program itself, which is for {ours}, and the daemon's host is {theirs}; run this program there"
+            "the proxy is a program of this machine, which is for {ours}, and the daemon's host is {theirs}; run this program there"
         ),
         log: Vec::new(),
     })
 }
 
-fn contents() -> io::Result<Contents> {
-    assert!(entry::is_linked(), "the proxy is in every program that gets here");
-    let mut files = BTreeMap::from([(PathBuf::from(PROXY_NAME), std::fs::read("/proc/self/exe")?)]);
+fn contents(program: &Program) -> io::Result<Contents> {
+    let mut files = BTreeMap::from([(PathBuf::from(PROXY_NAME), std::fs::read(&program.path)?)]);
     let mut directories = Vec::new();
-    for library in libraries(&std::fs::read_to_string("/proc/self/maps")?) {
-        let bytes = std::fs::read(&library)?;
+    for library in &program.libraries {
+        let bytes = std::fs::read(library)?;
         let (directory, name) = (library.parent(), library.file_name());
         let (Some(directory), Some(name)) = (directory, name) else { continue };
         if name.to_string_lossy().starts_with("ld-") {
@@ -101,7 +115,7 @@ fn contents() -> io::Result<Contents> {
         if !directories.iter().any(|known| known == directory) {
             directories.push(directory.to_owned());
         }
-        files.insert(library, bytes);
+        files.insert(library.clone(), bytes);
     }
     let library_path = directories.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(":");
     let mut hash = Sha256::new();
@@ -112,21 +126,6 @@ fn contents() -> io::Result<Contents> {
     }
     let checksum = hex(&hash.finalize());
     Ok(Contents { tag: format!("belljar/egress-proxy:{}", &checksum[..32]), checksum, files, library_path })
-}
-
-/// The shared libraries in a process's map.
-fn libraries(maps: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = maps
-        .lines()
-        .filter_map(|line| line.split_once(" /").map(|(_, path)| PathBuf::from(format!("/{path}"))))
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.contains(".so") && !name.ends_with("(deleted)")
-        })
-        .collect();
-    found.sort();
-    found.dedup();
-    found
 }
 
 impl Contents {
@@ -143,21 +142,5 @@ impl Contents {
             append(&mut archive, &format!("root{}", path.display()), bytes, 0o755)?;
         }
         archive.into_inner()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_those_in_the_map_and_each_once() {
-        let maps = "7f0-7f1 r-xp 0 fe:0 1  /usr/lib/libc.so.6\n7f1-7f2 rw-p 0 fe:0 1  /usr/lib/libc.so.6\n\
-                    7f2-7f3 r--p 0 fe:0 2  /usr/bin/program\n7f4-7f5 rw-p 0 0:0 0  [heap]\n7f4-7f5 rw-p 0 0:0 0\n\
-                    7f6-7f7 r-xp 0 fe:0 3  /lib64/ld-linux-x86-64.so.2\n";
-        assert_eq!(
-            libraries(maps),
-            [PathBuf::from("/lib64/ld-linux-x86-64.so.2"), PathBuf::from("/usr/lib/libc.so.6")]
-        );
     }
 }

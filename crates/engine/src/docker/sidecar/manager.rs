@@ -288,7 +288,7 @@ impl Manager {
                         kept.push(decision);
                     }
                 }
-                Ok(Report::Ready { .. } | Report::Failed { .. }) => {}
+                Ok(Report::Ready { .. } | Report::Failed { .. } | Report::Description { .. }) => {}
                 Err(reason) => {
                     tracing::debug!(sandbox = %self.setup.name, reason, words = ?reader.last_words(), "the egress proxy");
                     return;

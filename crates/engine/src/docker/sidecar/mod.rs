@@ -22,6 +22,7 @@ mod door;
 mod entry;
 mod image;
 mod manager;
+mod program;
 mod protocol;
 mod server;
 mod setup;
@@ -74,7 +75,8 @@ impl Sidecar {
         settings: SidecarSettings<'_>,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Self, EngineError> {
-        let image = image::ensure(settings.daemon, progress).await?;
+        let image =
+            image::ensure(settings.daemon, settings.settings.proxy_program.as_deref(), progress).await?;
         let manager = Manager::start(Setup::new(&settings, image)).await?;
         Ok(Self { manager })
     }

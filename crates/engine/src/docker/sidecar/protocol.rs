@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use belljar_core::{Decision, NetworkPolicy};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Order {
+    /// Instead of all others, to a program that may become a proxy: what does it run with?
+    Describe,
     /// The first message: which hosts cells may reach. Only this message carries the values of
     /// secrets.
     Start {
@@ -35,6 +38,8 @@ pub(super) enum Order {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Report {
+    /// The answer to a `Describe`: the shared libraries that the program runs with.
+    Description { libraries: Vec<PathBuf> },
     /// The proxy listens. The authority is there if the policy terminates TLS for a host.
     Ready { authority: Option<String> },
     /// The proxy cannot serve.

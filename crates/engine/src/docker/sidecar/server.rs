@@ -18,6 +18,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
 
 use super::door::{self, Door};
+use super::program;
 use super::protocol::{Order, Report, line};
 
 /// Serves until stdin ends. It ends when the program that started this one does.
@@ -32,10 +33,15 @@ pub(crate) fn run() -> ! {
 }
 
 fn serve() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut orders = io::stdin().lock().lines();
     let first = orders.next().ok_or_else(|| io::Error::other("nobody said what to do"))??;
-    let proxy = Arc::new(Proxy::new(serde_json::from_str(&first)?, &runtime)?);
+    let first = serde_json::from_str(&first)?;
+    if matches!(first, Order::Describe) {
+        tell(&program::describe()?);
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let proxy = Arc::new(Proxy::new(first, &runtime)?);
     door::close_the_directory()?;
     tell(&Report::Ready { authority: proxy.egress.ca_pem() });
     for order in orders {
@@ -86,7 +92,7 @@ impl Proxy {
     fn obey(self: &Arc<Self>, order: Order) {
         let mut cells = self.lock();
         match order {
-            Order::Start { .. } => {}
+            Order::Describe | Order::Start { .. } => {}
             Order::Expect { cell, token, answer } => {
                 let before = cells.remove(&cell);
                 let expecting = Arc::clone(self).expect(Expected { cell, token, answer }, before);

@@ -81,7 +81,7 @@ impl Status {
 fn receive(socket: &OwnedFd) -> io::Result<Vec<u8>> {
     const LONGEST: usize = 4096;
     let mut record = vec![0; LONGEST];
-    let length = rustix::io::read(socket, &mut record[..])?;
+    let length = rustix::io::retry_on_intr(|| rustix::io::read(socket, &mut record[..]))?;
     record.truncate(length);
     Ok(record)
 }

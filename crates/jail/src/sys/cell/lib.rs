@@ -7,6 +7,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![allow(dead_code, reason = "the outer jail uses the rest of kernel/")]
 
+#[path = "../encoding.rs"]
+mod encoding;
 #[path = "../kernel/mod.rs"]
 mod kernel;
 

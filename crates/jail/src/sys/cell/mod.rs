@@ -1,7 +1,7 @@
 //! Turns a clone of the zygote into a cell. The library's own root is `lib.rs`; this is the crate's
 //! view of it.
 
-use super::kernel;
+use super::{encoding, kernel};
 
 mod clone;
 mod confine;

@@ -1,8 +1,8 @@
 //! What the zygote does to every cell it makes, as bytes.
 //!
-//! The host computes the plan once per template. The cell library follows it for every cell. The
-//! encoding is private to this file, and both ends are built from it together, so it carries no
-//! version.
+//! The host computes the plan once per template. The cell library follows it for every cell.
+
+use super::encoding::{Reader, bytes, list, number};
 
 /// Everything that is the same for all cells of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,22 +66,17 @@ impl CellPlan {
         number(&mut out, self.extra_data);
         number(&mut out, self.extra_addresses);
         number(&mut out, self.socket_buffer);
-        number(&mut out, self.mounts.len() as u64);
-        for mount in &self.mounts {
-            bytes(&mut out, mount.kind.as_bytes());
-            bytes(&mut out, mount.target.as_bytes());
-            number(&mut out, mount.flags);
-            bytes(&mut out, mount.options.as_bytes());
-        }
-        number(&mut out, self.rlimits.len() as u64);
-        for limit in &self.rlimits {
-            number(&mut out, u64::from(limit.resource));
-            number(&mut out, limit.value);
-        }
-        number(&mut out, self.writable.len() as u64);
-        for path in &self.writable {
-            bytes(&mut out, path.as_bytes());
-        }
+        list(&mut out, &self.mounts, |out, mount| {
+            bytes(out, &mount.kind);
+            bytes(out, &mount.target);
+            number(out, mount.flags);
+            bytes(out, &mount.options);
+        });
+        list(&mut out, &self.rlimits, |out, limit| {
+            number(out, u64::from(limit.resource));
+            number(out, limit.value);
+        });
+        list(&mut out, &self.writable, |out, path| bytes(out, path));
         for filter in [&self.zygote_filter, &self.cell_filter, &self.unwatched_filter] {
             bytes(&mut out, filter);
         }
@@ -90,7 +85,7 @@ impl CellPlan {
 
     /// Reads a plan back. Returns `None` if the bytes are not a plan.
     pub fn decode(encoded: &[u8]) -> Option<Self> {
-        let mut reader = Reader(encoded);
+        let mut reader = Reader::new(encoded);
         let plan = Self {
             guest_id: reader.number()? as u32,
             channel: reader.number()? as u32,
@@ -114,43 +109,7 @@ impl CellPlan {
             cell_filter: reader.bytes()?.to_vec(),
             unwatched_filter: reader.bytes()?.to_vec(),
         };
-        reader.0.is_empty().then_some(plan)
-    }
-}
-
-fn number(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
-fn bytes(out: &mut Vec<u8>, value: &[u8]) {
-    number(out, value.len() as u64);
-    out.extend_from_slice(value);
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.number()?;
-        self.take(usize::try_from(length).ok()?)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
-    }
-
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        (0..self.number()?).map(|_| item(self)).collect()
+        reader.is_at_the_end().then_some(plan)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Descriptors: closing, moving, sending and receiving them. Also the loopback interface, which
 //! takes one.
 
-use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -11,6 +11,7 @@ use std::ptr::null_mut;
 use super::{check, check_long, syscall};
 
 unsafe extern "C" {
+    fn memfd_create(name: *const c_char, flags: c_uint) -> c_int;
     fn ioctl(fd: c_int, request: c_ulong, ...) -> c_int;
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     fn bind(fd: c_int, address: *const c_void, length: c_uint) -> c_int;
@@ -29,6 +30,31 @@ pub(crate) fn borrow_file(fd: RawFd) -> ManuallyDrop<File> {
     // SAFETY: `ManuallyDrop` leaves closing to the owner; a number that means nothing gives errors,
     // not harm.
     ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
+}
+
+/// `memfd_create(2)`: a file in memory that may be run, and sealed.
+pub(crate) fn memory_file(name: &CStr) -> io::Result<File> {
+    const CLOEXEC_SEALING: c_uint = 1 | 2;
+    /// Kernels from 6.3 on want to be told. Older ones do not know the flag.
+    const EXEC: c_uint = 0x10;
+    const EINVAL: i32 = 22;
+    // SAFETY: a NUL-terminated string that outlives the call; the result is a descriptor only we
+    // know.
+    let create = |flags| unsafe {
+        check(memfd_create(name.as_ptr(), flags)).map(|fd| File::from(OwnedFd::from_raw_fd(fd)))
+    };
+    match create(CLOEXEC_SEALING | EXEC) {
+        Err(error) if error.raw_os_error() == Some(EINVAL) => create(CLOEXEC_SEALING),
+        other => other,
+    }
+}
+
+/// Seals such a file: nobody can change it any more.
+pub(crate) fn seal(fd: RawFd) -> io::Result<()> {
+    const F_ADD_SEALS: c_int = 1033;
+    const EVERY_SEAL: c_int = 1 | 2 | 4 | 8;
+    // SAFETY: takes no pointers.
+    check(unsafe { fcntl(fd, F_ADD_SEALS, EVERY_SEAL) }).map(drop)
 }
 
 /// Brings the loopback interface of this network namespace up.

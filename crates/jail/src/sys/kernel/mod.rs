@@ -1,8 +1,9 @@
 //! The kernel calls that the jail needs: one safe function per call, each returning `io::Result`.
 //!
-//! This folder is compiled twice: into the `belljar-jail` crate, and into the small library that
-//! the zygote loads (`cell/`). `rustc` alone builds that library, so it can use no crates. That is
-//! why the declarations are written out here and not taken from `libc` or `rustix`.
+//! This folder is compiled three times: into the `belljar-jail` crate, into the helper
+//! (`helper/`), and into the small library that the zygote loads (`cell/`). `rustc` alone builds
+//! the last two, so they can use no crates. That is why the declarations are written out here and
+//! not taken from `libc` or `rustix`.
 
 mod context;
 mod descriptors;
@@ -13,8 +14,9 @@ mod mounts;
 mod process;
 mod rights;
 
-use std::ffi::{CString, c_int, c_long};
+use std::ffi::{CString, OsStr, c_int, c_long};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 
 pub(crate) use context::*;
 pub(crate) use descriptors::*;
@@ -71,6 +73,7 @@ fn check_long(result: c_long) -> io::Result<c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn c(text: &str) -> io::Result<CString> {
-    CString::new(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a path holds a NUL byte"))
+fn c(text: impl AsRef<OsStr>) -> io::Result<CString> {
+    CString::new(text.as_ref().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a path holds a NUL byte"))
 }

@@ -1,6 +1,6 @@
 //! What a process sees of the file system, and the host name it sees.
 
-use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{OsStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr::null;
@@ -37,7 +37,13 @@ pub(crate) const MOUNT_ATTR_NODEV: u64 = 4;
 pub(crate) const MOUNT_ATTR_NOEXEC: u64 = 8;
 
 /// `mount(2)`. An empty `data` means none.
-pub(crate) fn mount_at(source: &str, target: &str, kind: &str, flags: u64, data: &str) -> io::Result<()> {
+pub(crate) fn mount_at(
+    source: impl AsRef<OsStr>,
+    target: impl AsRef<OsStr>,
+    kind: &str,
+    flags: u64,
+    data: &str,
+) -> io::Result<()> {
     let (source, target, kind, data) = (c(source)?, c(target)?, c(kind)?, c(data)?);
     let data = if data.is_empty() { null() } else { data.as_ptr().cast::<c_void>() };
     // SAFETY: every pointer is a NUL-terminated string that outlives the call, or null where that
@@ -56,7 +62,11 @@ struct MountAttr {
 
 /// `mount_setattr(2)`: adds attributes to a mount and, if `recursive`, to everything mounted below
 /// it.
-pub(crate) fn add_mount_attributes(target: &str, attributes: u64, recursive: bool) -> io::Result<()> {
+pub(crate) fn add_mount_attributes(
+    target: impl AsRef<OsStr>,
+    attributes: u64,
+    recursive: bool,
+) -> io::Result<()> {
     const AT_FDCWD: c_int = -100;
     const AT_RECURSIVE: c_uint = 0x8000;
     let target = c(target)?;
@@ -80,7 +90,7 @@ pub(crate) fn pivot_here() -> io::Result<()> {
 }
 
 /// Opens a path as a location only (`O_PATH`), which takes no right on the file itself.
-pub(crate) fn open_path(path: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     const O_PATH: c_int = 0o10_000_000;
     const O_CLOEXEC: c_int = 0o2_000_000;
     let path = c(path)?;
@@ -93,7 +103,7 @@ pub(crate) fn open_path(path: &str) -> io::Result<OwnedFd> {
 }
 
 /// The same for a path that must not contain a symbolic link.
-pub(crate) fn open_path_without_links(path: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_path_without_links(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     const AT_FDCWD: c_int = -100;
     const O_PATH_CLOEXEC: u64 = 0o10_000_000 | 0o2_000_000;
     const NO_MAGICLINKS_NO_SYMLINKS: u64 = 0x02 | 0x04;

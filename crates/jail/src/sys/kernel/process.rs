@@ -117,7 +117,7 @@ pub(crate) fn clone_sharing_memory(
 
 /// `fork(3)`, with the same condition as [`clone_into_namespaces`].
 pub(crate) fn fork_here() -> io::Result<Forked> {
-    // SAFETY: callers are single-threaded (the helper before `main`, the zygote by its own rule).
+    // SAFETY: callers are single-threaded (the helper and the zygote by their own rules).
     match check(unsafe { fork() })? {
         0 => Ok(Forked::Child),
         pid => Ok(Forked::Parent { pid, pidfd: None }),
@@ -185,6 +185,13 @@ pub(crate) fn new_session() -> io::Result<()> {
     check(unsafe { setsid() }).map(drop)
 }
 
+/// The name of this process in lists of processes. The kernel keeps 15 bytes.
+pub(crate) fn set_name(name: &CStr) {
+    const PR_SET_NAME: c_int = 15;
+    // SAFETY: a NUL-terminated string that outlives the call.
+    unsafe { prctl(PR_SET_NAME, name.as_ptr()) };
+}
+
 /// `umask(2)`.
 pub(crate) fn set_umask(mask: u32) {
     // SAFETY: cannot fail.
@@ -204,7 +211,7 @@ pub(crate) fn exec_descriptor(fd: RawFd, name: &CStr) -> io::Error {
 
 /// Runs another program in this process. Returns only if that fails.
 pub(crate) fn exec_program(argv: &[String], env: &[(String, String)]) -> io::Error {
-    let strings = |texts: Vec<String>| texts.iter().map(|text| c(text)).collect::<io::Result<Vec<CString>>>();
+    let strings = |texts: Vec<String>| texts.iter().map(c).collect::<io::Result<Vec<CString>>>();
     let prepared = strings(argv.to_vec()).and_then(|argv| {
         Ok((argv, strings(env.iter().map(|(name, value)| format!("{name}={value}")).collect())?))
     });
@@ -228,24 +235,27 @@ struct PollFd {
     returned: i16,
 }
 
-/// Waits until one of two descriptors has news. Returns whether the first hung up, and whether the
-/// second did.
-pub(crate) fn wait_for_end_of_either(hangup_of: RawFd, exit_of: RawFd) -> io::Result<(bool, bool)> {
+/// Waits until a socket hangs up or a process ends. Returns whether the socket did, and which of
+/// the processes, each given by a handle on it.
+pub(crate) fn wait_for_end_of_any<const N: usize>(
+    hangup_of: RawFd,
+    ends_of: [RawFd; N],
+) -> io::Result<(bool, [bool; N])> {
     const POLLIN: i16 = 1;
     const POLLERR_HUP: i16 = 0x8 | 0x10;
     const POLLRDHUP: i16 = 0x2000;
-    let mut fds = [
-        PollFd { fd: hangup_of, events: POLLRDHUP, returned: 0 },
-        PollFd { fd: exit_of, events: POLLIN, returned: 0 },
-    ];
+    let mut socket = PollFd { fd: hangup_of, events: POLLRDHUP, returned: 0 };
+    let mut fds: Vec<PollFd> = ends_of.map(|fd| PollFd { fd, events: POLLIN, returned: 0 }).into();
+    fds.insert(0, socket);
     loop {
         // SAFETY: the array has the stated length and outlives the call.
-        match check(unsafe { poll(fds.as_mut_ptr(), 2, -1) }) {
+        match check(unsafe { poll(fds.as_mut_ptr(), fds.len() as c_ulong, -1) }) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
             Ok(_) => {
-                let hangup = fds[0].returned & (POLLERR_HUP | POLLRDHUP) != 0;
-                return Ok((hangup, fds[1].returned != 0));
+                socket = fds.remove(0);
+                let ended = std::array::from_fn(|at| fds[at].returned != 0);
+                return Ok((socket.returned & (POLLERR_HUP | POLLRDHUP) != 0, ended));
             }
         }
     }

@@ -1,8 +1,11 @@
 //! Belljar in hosts of every kind. Each test starts one and looks at what comes of it.
 
+mod foreign;
+mod forking;
 mod forks;
 mod limits;
 mod polling;
+mod signals;
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
