@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ended;
 
@@ -25,22 +26,21 @@ pub(crate) fn python(arguments: &[&str]) -> Command {
     command
 }
 
-/// A C program that loads the library.
-pub(crate) fn c(arguments: &[&str]) -> Command {
-    static TURN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let turn = TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+/// Compiles a C program that loads the library, and lets it run to its end. What it printed.
+pub(crate) fn c(arguments: &[&str]) -> String {
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    let turn = TURN.fetch_add(1, Ordering::Relaxed);
     let name = format!("dlopen_host-{}-{turn}", std::process::id());
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut compile = Command::new("cc");
     compile.args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(foreign("dlopen_host.c"));
-    let compiled = ended({
-        compile.args(["-ldl", "-lpthread"]);
-        compile
-    });
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let mut command = Command::new(program);
+    compile.args(["-ldl", "-lpthread"]);
+    printed(compile);
+    let mut command = Command::new(&program);
     command.arg(library()).args(arguments).env("BELLJAR_CACHE", belljar_testing::cache());
-    command
+    let told = printed(command);
+    std::fs::remove_file(program).expect("it is ours");
+    told
 }
 
 /// Lets such a program run to its end, which must be a good one. What it printed.
@@ -58,5 +58,5 @@ fn a_python_program_that_loads_the_library_runs_scripts() {
 
 #[test]
 fn a_c_program_that_loads_the_library_runs_scripts_and_its_main_once() {
-    assert_eq!(printed(c(&["run"])), "main\nok\n42\n");
+    assert_eq!(c(&["run"]), "main\nok\n42\n");
 }

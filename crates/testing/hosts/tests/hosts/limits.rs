@@ -56,8 +56,9 @@ fn a_host_started_through_the_loader_runs_scripts() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// A user other than root, and a directory of theirs with a copy of the host that they cannot read.
-fn as_somebody(name: &str, options: &[&str]) -> Option<Command> {
+/// What an ordinary host says that somebody else than root runs, with options of `prlimit`. They
+/// cannot read its program. `None` if this user cannot become somebody else.
+fn as_somebody(name: &str, options: &[&str]) -> Option<Output> {
     const SOMEBODY: &str = "54321";
     if !rustix::process::getuid().is_root() {
         return None;
@@ -74,20 +75,20 @@ fn as_somebody(name: &str, options: &[&str]) -> Option<Command> {
     command.args(["--reuid", SOMEBODY, "--regid", SOMEBODY, "--clear-groups", "prlimit"]).args(options);
     command.arg(program).arg("ordinary").current_dir("/").env_clear();
     command.env("PATH", "/usr/bin:/bin").env("BELLJAR_CACHE", home.join("cache"));
-    Some(command)
+    let output = ended(command);
+    fs::remove_dir_all(home).expect("it is ours");
+    Some(output)
 }
 
 #[test]
 fn a_host_whose_program_cannot_be_read_runs_scripts() {
-    let Some(command) = as_somebody("unreadable", &["--core=0"]) else { return };
-    let output = ended(command);
+    let Some(output) = as_somebody("unreadable", &["--core=0"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
 fn a_hard_limit_that_cells_cannot_get_rid_of_is_a_warning() {
-    let Some(command) = as_somebody("address-space", &["--as=4000000000:4000000000"]) else { return };
-    let output = ended(command);
+    let Some(output) = as_somebody("address-space", &["--as=4000000000:4000000000"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(told.contains("hard limit on address space is 3906250 KiB"), "{told}");
