@@ -283,12 +283,13 @@ async fn an_interrupted_step_ends_and_the_session_keeps_its_variables() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
     let mut session = sandbox.session().await.unwrap();
-    for (round, wait) in ["while True: pass", "import time; time.sleep(1000)"].into_iter().enumerate() {
+    // Nothing is the value of the step, or the interrupt could come between the rest and that.
+    for (round, wait) in ["while True: pass", "while True: time.sleep(0.001)"].into_iter().enumerate() {
         let result =
             interrupted(&mut session, &format!("x = {round}\nemit_intermediate('on', 1)\n{wait}")).await;
         assert_eq!(result.verdict, Verdict::Cancelled, "{result:#?}");
         assert!(result.error.as_ref().unwrap().contains("KeyboardInterrupt"), "{result:#?}");
-        assert!(result.traceback.unwrap().contains("<agent_script"));
+        assert!(result.traceback.as_ref().unwrap().contains("<agent_script"), "{result:#?}");
         assert!(session.is_alive());
         assert_eq!(
             session.step("emit_result(x)").await.unwrap().final_data.unwrap().as_str(),

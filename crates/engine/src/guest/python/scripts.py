@@ -116,9 +116,12 @@ def run_code(script, name, namespace, echo):
         return
     tree = compile(script, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, name, "exec", dont_inherit=True), namespace)
-    if last is not None:
-        value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), namespace)
+    # Both before anything runs: what cannot be compiled has no effect.
+    body = compile(tree, name, "exec", dont_inherit=True)
+    value = last and compile(ast.Expression(last.value), name, "eval", dont_inherit=True)
+    exec(body, namespace)
+    if value is not None:
+        value = eval(value, namespace)
         if value is not None:
             print(repr(value))
 
