@@ -119,3 +119,8 @@ pub mod network {
 pub mod text {
     pub use belljar_core::{is_combining, is_printable, json_line};
 }
+
+/// Runs the example of the guide.
+#[cfg(all(doctest, feature = "native"))]
+#[doc = include_str!("../../../docs/guide/embedding.md")]
+struct EmbeddingGuide;
