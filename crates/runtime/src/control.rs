@@ -33,8 +33,8 @@ impl RunHandle {
     /// If the script does not catch it, the result says that it was cancelled. A session keeps its
     /// variables.
     ///
-    /// As with Ctrl-C, an interrupt that comes in the very moment in which a blocking call begins is
-    /// noticed when that call returns. Interrupt again, or cancel.
+    /// As with Ctrl-C, an interrupt that comes in the very moment in which a blocking call begins
+    /// is noticed when that call returns. Interrupt again, or cancel.
     pub fn interrupt(&self) {
         self.shared.interrupt.store(true, Ordering::Release);
         self.shared.changed.notify_one();

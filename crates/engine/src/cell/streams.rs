@@ -13,7 +13,7 @@ use tokio::runtime::{self, Handle};
 
 use super::burst::{Gathered, poll_read, read_now};
 use super::{Leftovers, Outbox, Output};
-use crate::watch::watch;
+use crate::watch::{watch, watch_more};
 
 /// A cell's channel, which is a socket, and its two pipes. An engine's [`CellIo`](super::CellIo)
 /// can hand on to it.
@@ -21,7 +21,8 @@ use crate::watch::watch;
 pub struct Streams {
     /// The tokio runtime that watches the descriptors.
     watched_by: runtime::Id,
-    channel: AsyncFd<OwnedFd>,
+    /// `None` if no reactor would watch it any more.
+    channel: Option<AsyncFd<OwnedFd>>,
     channel_open: bool,
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
@@ -34,7 +35,7 @@ impl Streams {
     pub fn new(channel: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             watched_by: Handle::current().id(),
-            channel: watch(channel, Interest::READABLE | Interest::WRITABLE)?,
+            channel: Some(watch(channel, Interest::READABLE | Interest::WRITABLE)?),
             channel_open: true,
             stdout: Some(watch(stdout, Interest::READABLE)?),
             stderr: Some(watch(stderr, Interest::READABLE)?),
@@ -48,10 +49,9 @@ impl Streams {
         let here = Handle::current().id();
         if here != self.watched_by {
             self.watched_by = here;
-            watch_here(&mut self.channel, Interest::READABLE | Interest::WRITABLE)?;
-            for pipe in [&mut self.stdout, &mut self.stderr].into_iter().flatten() {
-                watch_here(pipe, Interest::READABLE)?;
-            }
+            move_here(&mut self.channel, Interest::READABLE | Interest::WRITABLE)?;
+            move_here(&mut self.stdout, Interest::READABLE)?;
+            move_here(&mut self.stderr, Interest::READABLE)?;
         }
         Ok(())
     }
@@ -64,13 +64,16 @@ impl Streams {
     /// As [`CellIo::poll_flush`](super::CellIo::poll_flush) has it.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { outbox, channel, .. } = self;
+        let Some(channel) = channel else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
         outbox.poll_write(cx, |cx, bytes| poll_send(channel, cx, bytes))
     }
 
     /// As [`CellIo::poll_output`](super::CellIo::poll_output) has it.
     pub fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
         let mut burst = Gathered::default();
-        if self.channel_open && burst.channel.take(poll_read(&self.channel, cx).into()) {
+        if let Some(channel) = self.channel.as_ref().filter(|_| self.channel_open)
+            && burst.channel.take(poll_read(channel, cx).into())
+        {
             self.channel_open = false;
         }
         for (pipe, gathered) in [(&mut self.stdout, &mut burst.stdout), (&mut self.stderr, &mut burst.stderr)]
@@ -92,9 +95,7 @@ impl Streams {
         let mut leftovers = Leftovers::default();
         loop {
             let mut burst = Gathered::default();
-            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
-                self.channel_open = false;
-            }
+            self.read_channel(&mut burst);
             self.read_printed(&mut burst);
             if burst.is_empty() {
                 return leftovers;
@@ -103,6 +104,14 @@ impl Streams {
             if leftovers.is_plenty() {
                 return leftovers;
             }
+        }
+    }
+
+    fn read_channel(&mut self, burst: &mut Gathered) {
+        if let Some(channel) = self.channel.as_ref().filter(|_| self.channel_open)
+            && burst.channel.take(read_now(channel))
+        {
+            self.channel_open = false;
         }
     }
 
@@ -128,9 +137,7 @@ impl Streams {
                 return;
             }
             let framed = burst.channel.0.len();
-            if self.channel_open && burst.channel.take(read_now(&self.channel)) {
-                self.channel_open = false;
-            }
+            self.read_channel(burst);
             if burst.channel.0.len() == framed {
                 return;
             }
@@ -151,9 +158,10 @@ fn poll_send(channel: &AsyncFd<OwnedFd>, cx: &mut Context<'_>, bytes: &[u8]) -> 
     }
 }
 
-/// Registers a descriptor with this runtime's reactor, by a copy: the old registration goes with
-/// the old number.
-fn watch_here(fd: &mut AsyncFd<OwnedFd>, interest: Interest) -> io::Result<()> {
-    *fd = watch(fd.get_ref().try_clone()?, interest)?;
+/// Has a descriptor watched by this runtime's reactor instead of another's.
+fn move_here(place: &mut Option<AsyncFd<OwnedFd>>, interest: Interest) -> io::Result<()> {
+    if let Some(fd) = place.take() {
+        *place = Some(watch_more(fd.into_inner(), interest)?);
+    }
     Ok(())
 }
