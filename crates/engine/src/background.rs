@@ -1,20 +1,22 @@
-//! The tokio runtime that Belljar has for itself, and the contexts its futures are polled in.
+//! The threads that Belljar has for itself, and the contexts its futures are polled in.
 //!
 //! A host may have a tokio runtime, several, one whose clock stands still, or none. It may drop the
 //! one that it opened a sandbox on. So whatever goes on between two calls (cells are made, reset
-//! and watched, hosts are proxied to) is done on a runtime in the background. There is one in
-//! a process. It is started when it is first needed, and ends with the process.
+//! and watched, hosts are proxied to) is done on two threads in the background, each with its
+//! own tokio runtime. They are started when they are first needed, and end with the process.
 //!
 //! A call itself is polled where its caller polls it, because a thread of its own would cost a run
 //! two wake-ups. What it waits for is registered there ([`Streams::come_here`]). Only a caller
-//! without a usable runtime borrows its clock and reactor.
+//! without a usable runtime borrows their clock and reactor.
 //!
 //! [`Streams::come_here`]: crate::Streams::come_here
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 use tokio_util::context::TokioContext;
 
@@ -23,7 +25,10 @@ use crate::EngineError;
 /// Where Belljar's own work is done.
 #[derive(Debug, Clone)]
 pub struct Background {
-    handle: Handle,
+    /// Threads, each with its own tokio runtime.
+    threads: Arc<[Handle]>,
+    /// Whose turn it is.
+    turn: Arc<AtomicUsize>,
     /// The process that it belongs to. Threads do not follow a fork.
     process: u32,
 }
@@ -39,17 +44,17 @@ impl Background {
         if let Some(present) = all.iter().find(|one| one.process == process) {
             return Ok(present.clone());
         }
-        let runtime = start().map_err(EngineError::io("start threads of its own"))?;
-        // Never dropped: it may be needed to the last moment.
-        let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-        let started = Self { handle: runtime.handle().clone(), process };
+        let mut threads = vec![start().map_err(EngineError::io("start a thread of its own"))?];
+        // More would be better, but one is enough.
+        threads.extend(start());
+        let started = Self { threads: threads.into(), turn: Arc::default(), process };
         all.push(started.clone());
         Ok(started)
     }
 
-    /// The runtime's handle.
+    /// Where to do the next thing. They take turns.
     pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+        &self.threads[self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len()]
     }
 
     /// Whether this is still the process that it was started in, and no fork of it.
@@ -67,10 +72,10 @@ impl Background {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let mut task = AbortOnDrop(self.handle.spawn(work));
+        let mut task = AbortOnDrop(self.handle().spawn(work));
         match (&mut task.0).await {
             Ok(output) => output,
-            // Nobody else can abort it, and the runtime does not end before the process does.
+            // Nobody else can abort it, and the thread does not end before the process does.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
@@ -80,13 +85,13 @@ impl Background {
     pub async fn serve<F: Future>(&self, work: F) -> F::Output {
         match own_context() {
             Some(_) => work.await,
-            None => TokioContext::new(work, self.handle.clone()).await,
+            None => TokioContext::new(work, self.handle().clone()).await,
         }
     }
 
     /// Where to spawn work that a caller begins and then leaves to itself for a while.
     pub fn nearby(&self) -> Handle {
-        own_context().unwrap_or_else(|| self.handle.clone())
+        own_context().unwrap_or_else(|| self.handle().clone())
     }
 }
 
@@ -107,10 +112,19 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-fn start() -> io::Result<Runtime> {
-    // Cells are made by the zygote; what is done here is waiting, and proxying.
-    const THREADS: usize = 2;
-    Builder::new_multi_thread().worker_threads(THREADS).thread_name("belljar").enable_all().build()
+/// Starts a thread with a tokio runtime of its own, for ever. Tokio's own threads will not do:
+/// where a machine has no more, tokio panics.
+fn start() -> io::Result<Handle> {
+    let (built, handle) = mpsc::channel();
+    let work = move || match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            let _ = built.send(Ok(runtime.handle().clone()));
+            runtime.block_on(std::future::pending::<()>());
+        }
+        Err(error) => drop(built.send(Err(error))),
+    };
+    thread::Builder::new().name("belljar".into()).spawn(work)?;
+    handle.recv().map_err(io::Error::other)?
 }
 
 #[cfg(test)]
@@ -123,7 +137,7 @@ mod tests {
     #[test]
     fn there_is_one_in_a_process() {
         let (one, two) = (Background::of_this_process().unwrap(), Background::of_this_process().unwrap());
-        assert_eq!(one.handle.id(), two.handle.id());
+        assert!(Arc::ptr_eq(&one.threads, &two.threads));
         assert!(one.is_here());
     }
 
@@ -150,7 +164,8 @@ mod tests {
                 Poll::Pending => std::thread::yield_now(),
             }
         };
-        assert_eq!(served, background.handle.id());
-        assert_eq!(background.nearby().id(), background.handle.id());
+        for served in [served, background.nearby().id()] {
+            assert!(background.threads.iter().any(|thread| thread.id() == served));
+        }
     }
 }

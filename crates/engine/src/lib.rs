@@ -15,7 +15,7 @@
 //!  all:              guest/     what is carried into a cell; cell/: what a cell is
 //!
 //!  SandboxPool ──checkout──► Lease: a warm cell, in turn                     (pool/)
-//!  what goes on between two calls is done on a tokio runtime of our own (background)
+//!  what goes on between two calls is done on two threads of our own          (background)
 //! ```
 //!
 //! This crate does not interpret what a cell *says* beyond its first frame, `ready`. Lines go up to

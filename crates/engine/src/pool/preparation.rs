@@ -66,9 +66,9 @@ pub(super) struct Preparation {
 
 #[derive(Clone)]
 enum Outcome {
-    /// The preparation's own hold, of which each who waited gets a share. It keeps the template
-    /// from going before that.
-    Ready(TemplateHold),
+    /// A hold for each who waited. They keep the template from going before they are taken, and
+    /// nobody else has one: who drops the last may count on what comes of it.
+    Ready(Arc<Mutex<Vec<TemplateHold>>>),
     Failed(Arc<EngineError>),
     ShutDown,
     Panicked,
@@ -115,8 +115,11 @@ impl Waiter {
             }
         };
         Some(match outcome {
-            // Nobody closes the preparation's own hold, so nothing else can have ended it.
-            Outcome::Ready(hold) => hold.share().map_err(|_| OpenError::ShutDown),
+            Outcome::Ready(holds) => {
+                let hold = holds.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                // Nobody else has closed it, so nothing but a shutdown can have ended it.
+                hold.filter(|hold| hold.check().is_ok()).ok_or(OpenError::ShutDown)
+            }
             Outcome::Failed(error) => Err(OpenError::Prepare(error)),
             Outcome::ShutDown => Err(OpenError::ShutDown),
             Outcome::Panicked => panic!("the engine panicked while it prepared sandbox `{}`", self.name),
@@ -140,7 +143,7 @@ impl Registry {
         let outcome = match prepared {
             None => return,
             Some(Err(outcome)) => outcome,
-            Some(Ok(template)) => self.take_over(&key, blueprint, template).await,
+            Some(Ok(template)) => self.take_over(&key, blueprint, template, &preparation).await,
         };
         // Before anybody is told: who comes after this does not join what is over.
         drop(unfinished);
@@ -184,7 +187,13 @@ impl Registry {
     }
 
     /// Puts a template on the books, unless the pool was shut down meanwhile.
-    async fn take_over(&self, key: &PoolKey, blueprint: Blueprint, template: Arc<dyn Template>) -> Outcome {
+    async fn take_over(
+        &self,
+        key: &PoolKey,
+        blueprint: Blueprint,
+        template: Arc<dyn Template>,
+        preparation: &Preparation,
+    ) -> Outcome {
         let pool = TemplatePool::open(
             self.background.clone(),
             Arc::clone(&self.engine),
@@ -196,7 +205,11 @@ impl Registry {
             let mut state = self.lock();
             if !state.is_shut_down {
                 state.entries.insert(key.clone(), Entry::Ready(Arc::clone(&pool)));
-                return Outcome::Ready(TemplateHold::new(&pool, self.me.clone()));
+                // From now on nobody joins. If all have given up, the one hold is dropped unused.
+                let waiting = preparation.outcome.receiver_count().max(1);
+                let hold = || TemplateHold::new(&pool, self.me.clone());
+                let holds = std::iter::repeat_with(hold).take(waiting).collect();
+                return Outcome::Ready(Arc::new(Mutex::new(holds)));
             }
         }
         end(pool, Ending::ShutDown).await;
