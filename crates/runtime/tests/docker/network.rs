@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
 
 use belljar_core::config::Injection;
 use belljar_engine::docker::Docker;
@@ -212,9 +211,10 @@ async fn a_proxy_that_dies_lets_nobody_out_and_is_followed_by_another() {
 
 #[tokio::test]
 async fn a_program_that_is_named_is_the_proxy() {
+    let Some(ordinary_runtime) = runtime_with(options()) else { return };
     let port = server("one");
     // A copy of this program, with one byte more, so that its image is another one.
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("proxy-{}", std::process::id()));
+    let program = std::env::temp_dir().join(format!("belljar-proxy-{}", std::process::id()));
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::OpenOptions::new().append(true).open(&program).unwrap().write_all(b"x").unwrap();
     let Some(runtime) = runtime_with(options().proxy_program(&program)) else { return };
@@ -222,7 +222,6 @@ async fn a_program_that_is_named_is_the_proxy() {
     let named = sandbox(&runtime, config.clone()).await;
     assert_eq!(run_to_end(&named, port).await, "one");
     let image = |config: &SandboxConfig| inspect(&containers(config, "proxy")[0])["Image"].to_string();
-    let Some(ordinary_runtime) = runtime_with(options()) else { return };
     let ordinary = allowing("running", "one.test", port);
     let _sandbox = sandbox(&ordinary_runtime, ordinary.clone()).await;
     assert_ne!(image(&config), image(&ordinary));
