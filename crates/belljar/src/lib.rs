@@ -55,7 +55,7 @@ pub use belljar_core::{
     CellId, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode, Intermediate, Json,
     LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict, environment,
 };
-pub use belljar_engine::{Blueprint, Fault, Progress, TemplateReport, ToolSource};
+pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
     EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox, SecretError, Secrets,
     Session,
@@ -89,9 +89,9 @@ pub mod engine {
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
     pub use belljar_engine::{
-        Autopsy, BoxFuture, Burst, Bytes, Capabilities, Cell, CellIo, CellLife, CellUsage, CellView, End,
-        Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output, ProtectionState,
-        ProtectionStatus, Template, Until, check, guest,
+        Autopsy, Background, BoxFuture, Burst, Bytes, Capabilities, Cell, CellIo, CellLife, CellUsage,
+        CellView, End, Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output,
+        ProtectionState, ProtectionStatus, Template, Until, check, guest,
     };
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::{builder, provision, python};

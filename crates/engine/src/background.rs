@@ -33,6 +33,17 @@ pub struct Background {
     process: u32,
 }
 
+/// Something is used in a fork of the process that has it. Cells and threads do not follow a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
+)]
+#[non_exhaustive]
+pub struct Forked {
+    /// The process that has it.
+    pub made_in: u32,
+}
+
 /// That of this process, and of those that it was forked from.
 static ALL: Mutex<Vec<Background>> = Mutex::new(Vec::new());
 
@@ -62,9 +73,9 @@ impl Background {
         self.process == std::process::id()
     }
 
-    /// The process that it belongs to.
-    pub(crate) fn process(&self) -> u32 {
-        self.process
+    /// Refuses a fork of the process that it was started in.
+    pub fn check(&self) -> Result<(), Forked> {
+        if self.is_here() { Ok(()) } else { Err(Forked { made_in: self.process }) }
     }
 
     /// Does work here, from beginning to end, whoever waits for it. Dropping the future ends it.
@@ -89,9 +100,11 @@ impl Background {
         }
     }
 
-    /// Where to spawn work that a caller begins and then leaves to itself for a while.
-    pub fn nearby(&self) -> Handle {
-        own_context().unwrap_or_else(|| self.handle().clone())
+    /// Where to spawn work that a caller begins and then leaves to itself for a while. In a fork
+    /// nobody would do it.
+    pub fn nearby(&self) -> Result<Handle, Forked> {
+        self.check()?;
+        Ok(own_context().unwrap_or_else(|| self.handle().clone()))
     }
 }
 
@@ -146,7 +159,7 @@ mod tests {
         let background = Background::of_this_process().unwrap();
         let here = Handle::current().id();
         assert_eq!(background.serve(async { Handle::current().id() }).await, here);
-        assert_eq!(background.nearby().id(), here);
+        assert_eq!(background.nearby().unwrap().id(), here);
     }
 
     #[test]
@@ -164,7 +177,7 @@ mod tests {
                 Poll::Pending => std::thread::yield_now(),
             }
         };
-        for served in [served, background.nearby().id()] {
+        for served in [served, background.nearby().unwrap().id()] {
             assert!(background.threads.iter().any(|thread| thread.id() == served));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use belljar_core::{CellId, ScriptError};
 use belljar_engine::pool::{CheckoutError, OpenError};
-use belljar_engine::{EngineError, Fault};
+use belljar_engine::{EngineError, Fault, Forked};
 
 use crate::SecretError;
 
@@ -27,13 +27,8 @@ pub enum RuntimeError {
     },
     /// This process was forked from the one that has the runtime. Cells and threads do not follow a
     /// fork.
-    #[error(
-        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
-    )]
-    Forked {
-        /// The process that has it.
-        made_in: u32,
-    },
+    #[error(transparent)]
+    Forked(Forked),
     /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
     #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
     ShutDown,
@@ -82,7 +77,7 @@ impl RuntimeError {
             Self::Engine(error) => error.fault(),
             Self::Checkout(error) => error.fault(),
             Self::SandboxClosed { .. }
-            | Self::Forked { .. }
+            | Self::Forked(_)
             | Self::Abandoned
             | Self::ShutDown
             | Self::Script(_)
@@ -105,7 +100,7 @@ impl From<CheckoutError> for RuntimeError {
     fn from(error: CheckoutError) -> Self {
         match error {
             CheckoutError::Closed { name } => Self::SandboxClosed { name },
-            CheckoutError::Forked { made_in } => Self::Forked { made_in },
+            CheckoutError::Forked(forked) => Self::Forked(forked),
             CheckoutError::ShutDown { .. } => Self::ShutDown,
             error => Self::Checkout(error),
         }
@@ -116,7 +111,7 @@ impl From<OpenError> for RuntimeError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Prepare(error) => Self::Engine(error),
-            OpenError::Forked { made_in } => Self::Forked { made_in },
+            OpenError::Forked(forked) => Self::Forked(forked),
             _ => Self::ShutDown,
         }
     }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use belljar_core::{Event, ExecutionResult};
-use belljar_engine::Background;
+use belljar_engine::{Background, Forked};
 use futures_core::Stream;
 use tokio::task::JoinHandle;
 
@@ -21,7 +21,7 @@ use crate::sink::{Queue, Reader, queue};
 #[derive(Debug)]
 pub struct Execution {
     events: Reader,
-    run: JoinHandle<Result<ExecutionResult, RuntimeError>>,
+    run: Result<JoinHandle<Result<ExecutionResult, RuntimeError>>, Forked>,
     handle: RunHandle,
 }
 
@@ -36,7 +36,7 @@ impl Execution {
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
     {
         let (queue, events) = queue();
-        let run = background.nearby().spawn(run(queue, Wishes::of(handle.clone())));
+        let run = background.nearby().map(|tokio| tokio.spawn(run(queue, Wishes::of(handle.clone()))));
         Self { events, run, handle }
     }
 
@@ -64,7 +64,8 @@ impl Execution {
     /// discarded, and hold up nothing.
     pub async fn result(mut self) -> Result<ExecutionResult, RuntimeError> {
         self.events.close();
-        match (&mut self.run).await {
+        let run = self.run.as_mut().map_err(|forked| RuntimeError::Forked(*forked))?;
+        match run.await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -84,6 +85,8 @@ impl Stream for Execution {
 
 impl Drop for Execution {
     fn drop(&mut self) {
-        self.run.abort();
+        if let Ok(run) = &self.run {
+            run.abort();
+        }
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::lease::Given;
 use super::slots::Ticket;
 use super::template_pool::{Ending, TemplatePool};
-use crate::{EngineError, Fault};
+use crate::{EngineError, Fault, Forked};
 
 /// Why a caller got no cell.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -37,13 +37,8 @@ pub enum CheckoutError {
         name: String,
     },
     /// This process was forked from the one that the cells belong to.
-    #[error(
-        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
-    )]
-    Forked {
-        /// The process that has it.
-        made_in: u32,
-    },
+    #[error(transparent)]
+    Forked(#[from] Forked),
     /// Everything has been shut down.
     #[error("sandbox `{name}` runs nothing more: its runtime is shut down. Build another runtime")]
     ShutDown {
@@ -58,7 +53,7 @@ impl CheckoutError {
         match self {
             Self::Spawn(error) => error.fault(),
             Self::TimedOut { .. } => Fault::Backend,
-            Self::Closed { .. } | Self::Forked { .. } | Self::ShutDown { .. } => Fault::Caller,
+            Self::Closed { .. } | Self::Forked(_) | Self::ShutDown { .. } => Fault::Caller,
         }
     }
 }

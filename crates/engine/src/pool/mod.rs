@@ -23,6 +23,7 @@
 //! * `slots` is the accounts: pure, property-tested.
 //! * `template_pool` drives them: `checkout` waits for cells, `making` makes them and brings a dead
 //!   zygote back, and `idle_watch` notices idle cells that die.
+//! * `locked` answers callers when nobody has the books any more.
 //! * `lease` is exclusive use of a cell.
 //! * `meters` counts, for whoever watches.
 
@@ -31,6 +32,7 @@ mod hold;
 mod idle_watch;
 mod key;
 mod lease;
+mod locked;
 mod making;
 mod meters;
 mod options;

@@ -19,7 +19,7 @@ use super::shutdown::{end, end_all};
 use super::template_pool::{Ending, TemplatePool};
 use crate::Progress;
 use crate::engine::{Blueprint, Template};
-use crate::{EngineError, Fault, metering};
+use crate::{EngineError, Fault, Forked, metering};
 
 /// Why a sandbox could not be opened.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -29,13 +29,8 @@ pub enum OpenError {
     #[error(transparent)]
     Prepare(Arc<EngineError>),
     /// This process was forked from the one that has the runtime.
-    #[error(
-        "a runtime cannot be used in a fork of its process: it was made in process {made_in}. Build another runtime after the fork"
-    )]
-    Forked {
-        /// The process that has it.
-        made_in: u32,
-    },
+    #[error(transparent)]
+    Forked(#[from] Forked),
     /// Everything has been shut down.
     #[error("the runtime is shut down and opens no more sandboxes. Build another runtime")]
     ShutDown,
@@ -46,7 +41,7 @@ impl OpenError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Prepare(source) => source.fault(),
-            Self::Forked { .. } | Self::ShutDown => Fault::Caller,
+            Self::Forked(_) | Self::ShutDown => Fault::Caller,
         }
     }
 }

@@ -120,9 +120,7 @@ impl Registry {
     }
 
     fn find_or_begin(&self, key: &PoolKey, blueprint: &Blueprint) -> Result<Found, OpenError> {
-        if !self.background.is_here() {
-            return Err(OpenError::Forked { made_in: self.background.process() });
-        }
+        self.background.check()?;
         let mut state = self.lock();
         if state.is_shut_down {
             return Err(OpenError::ShutDown);

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use belljar_core::CellId;
@@ -23,6 +23,7 @@ use super::checkout::CheckoutError;
 use super::idle_watch::{Stirred, watch_idle};
 use super::key::PoolKey;
 use super::lease::Given;
+use super::locked::{Answer, Letter, Locked};
 use super::meters::{Levels, Live, Meters};
 use super::options::PoolOptions;
 use super::slots::{Action, Refusal, Slots, Ticket};
@@ -117,7 +118,9 @@ pub(super) struct State {
     /// Templates that another took the place of, as long as cells of theirs are in use.
     pub(super) replaced: Vec<Weak<dyn Template>>,
     pub(super) idle: HashMap<CellId, Box<dyn Cell>>,
-    pub(super) callers: HashMap<Ticket, oneshot::Sender<Result<Given, CheckoutError>>>,
+    pub(super) callers: HashMap<Ticket, oneshot::Sender<Answer>>,
+    /// Sent when the books are unlocked.
+    pub(super) letters: Vec<Letter>,
     pub(super) next_ticket: u64,
     pub(super) last_failure: Option<Arc<EngineError>>,
     pub(super) failures_in_a_row: u32,
@@ -163,6 +166,7 @@ impl TemplatePool {
                 replaced: Vec::new(),
                 idle: HashMap::new(),
                 callers: HashMap::new(),
+                letters: Vec::new(),
                 next_ticket: 0,
                 last_failure: None,
                 failures_in_a_row: 0,
@@ -239,14 +243,14 @@ impl TemplatePool {
 
     /// Why it gives out no more cells, if so.
     pub(super) fn refusal(&self) -> Option<CheckoutError> {
-        if !self.background.is_here() {
-            return Some(CheckoutError::Forked { made_in: self.background.process() });
+        if let Err(forked) = self.background.check() {
+            return Some(forked.into());
         }
         self.why_no_more.get().map(|why| why.error(&self.name))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> Locked<'_> {
+        Locked::new(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Slots) -> Vec<Action>) {
@@ -258,7 +262,6 @@ impl TemplatePool {
     /// Does what the accounts say. `new` is a cell that is in nobody's hands yet.
     pub(super) fn obey(&self, state: &mut State, actions: Vec<Action>, new: Option<Box<dyn Cell>>) {
         let mut new = new;
-        let mut undelivered = Vec::new();
         for action in actions {
             match action {
                 Action::Make => self.make(state),
@@ -267,10 +270,7 @@ impl TemplatePool {
                     let cell = new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell));
                     let cell = cell.expect("the accounts give out cells that are there");
                     let given = Given::new(cell, self.me.upgrade().expect("a pool in use exists"));
-                    undelivered.extend(match state.callers.remove(&to) {
-                        Some(caller) => caller.send(Ok(given)).err().and_then(Result::ok),
-                        None => Some(given),
-                    });
+                    state.letters.push((state.callers.remove(&to), Ok(given)));
                 }
                 Action::Destroy { cell } => {
                     drop(new.take_if(|new| new.id() == cell).or_else(|| state.idle.remove(&cell)));
@@ -282,9 +282,7 @@ impl TemplatePool {
                         (Refusal::SpawnFailed, Some(failure)) => CheckoutError::Spawn(Arc::clone(failure)),
                         _ => self.refusal().unwrap_or_else(|| Ending::Closed.error(&self.name)),
                     };
-                    if let Some(caller) = state.callers.remove(&whom) {
-                        let _ = caller.send(Err(error));
-                    }
+                    state.letters.push((state.callers.remove(&whom), Err(error)));
                 }
             }
         }
@@ -292,10 +290,6 @@ impl TemplatePool {
             self.keep_idle(state, cell);
         }
         state.levels.show(&state.slots);
-        if !undelivered.is_empty() {
-            // Their callers gave up just now. Dropped here, they would lock what is locked already.
-            self.spawn(async move { drop(undelivered) });
-        }
     }
 
     fn catch_up_in_a_moment(&self) {

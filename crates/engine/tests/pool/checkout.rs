@@ -1,6 +1,7 @@
 //! Who gets which cell, and when: fair, bounded, and empty in the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use belljar_core::config::SandboxConfig;
@@ -144,4 +145,28 @@ async fn idle_cells_hold_no_more_memory_than_they_may() {
     // Callers get theirs all the same.
     let leases: Vec<_> = [pool.checkout("large").await, pool.checkout("large").await].into_iter().collect();
     assert!(leases.iter().all(Result::is_ok));
+}
+
+/// Looks into the pool on whatever thread wakes it, as an executor would that polls there.
+struct Looks {
+    pool: Arc<SandboxPool>,
+    seen: mpsc::Sender<usize>,
+}
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        let _ = self.seen.send(self.pool.stats()["a"].leased);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_may_look_into_the_pool_while_it_is_woken() {
+    let Some(pool) = pool(vec![blueprint("a", 0)], 1).await else { return };
+    let (pool, (seen, looked)) = (Arc::new(pool), mpsc::channel());
+    let waker = Waker::from(Arc::new(Looks { pool: Arc::clone(&pool), seen }));
+    let mut checkout = std::pin::pin!(pool.checkout("a"));
+    assert!(checkout.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(), "there is no stock");
+    // Nobody else has the pool's books at that time, so this comes, and tells of the cell.
+    assert_eq!(looked.recv_timeout(HANG), Ok(1));
+    drop(checkout.await.unwrap());
 }

@@ -35,6 +35,8 @@ async fn is_told((runtime, sandbox, mut session): Opened) {
     };
     is_clear(sandbox.run("1").await.expect_err("no cell is its own"));
     is_clear(session.step("1").await.expect_err("no cell is its own"));
+    is_clear(sandbox.stream("1").result().await.expect_err("no cell is its own"));
+    is_clear(session.stream("1").result().await.expect_err("no cell is its own"));
     is_clear(runtime.sandbox(SandboxConfig::default()).await.err().expect("no zygote is its own"));
     sandbox.close().await;
     runtime.shutdown().await;

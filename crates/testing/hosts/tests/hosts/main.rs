@@ -1,7 +1,6 @@
 //! Belljar in hosts of every kind. Each test starts one and looks at what comes of it.
 
 mod foreign;
-mod forking;
 mod forks;
 mod limits;
 mod polling;
