@@ -19,6 +19,9 @@ pub(super) struct Gathered {
     pub(super) channel: Piece,
     pub(super) stdout: Piece,
     pub(super) stderr: Piece,
+    /// How much of stdout and stderr there was when the channel was last found empty. Every frame
+    /// that belongs before that is here.
+    in_order: [usize; 2],
 }
 
 #[derive(Default)]
@@ -45,11 +48,18 @@ impl Gathered {
     pub(super) fn printed(&self) -> usize {
         self.stdout.0.len() + self.stderr.0.len()
     }
+
+    /// The channel was read after everything that is printed here, and nothing is left in it.
+    pub(super) fn channel_is_empty(&mut self) {
+        self.in_order = [self.stdout.0.len(), self.stderr.0.len()];
+    }
 }
 
 impl From<Gathered> for Burst {
     fn from(gathered: Gathered) -> Self {
-        Self { channel: gathered.channel.0, stdout: gathered.stdout.0, stderr: gathered.stderr.0 }
+        let Gathered { channel, stdout, stderr, in_order: [first, second] } = gathered;
+        let ahead = [stdout.0.len() - first, stderr.0.len() - second];
+        Self { channel: channel.0, stdout: stdout.0, stderr: stderr.0, ahead }
     }
 }
 

@@ -33,7 +33,7 @@ pub trait CellIo {
 /// What comes out of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// At least one of its three parts is not empty.
+    /// Something is in it, unless the burst before had something [`ahead`](Burst::ahead).
     Burst(Burst),
     /// Nothing more will come: the guest has closed everything, or is gone.
     Closed,
@@ -42,7 +42,8 @@ pub enum Output {
 /// What could be read at one moment.
 ///
 /// Everything the guest had printed before it wrote the last byte of `channel` is in this burst or
-/// in an earlier one, as far as it fits.
+/// in an earlier one. And every frame it had sent before it printed the last byte is, except for
+/// those that are [`ahead`](Self::ahead).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Burst {
     /// From the private channel.
@@ -51,6 +52,10 @@ pub struct Burst {
     pub stdout: Bytes,
     /// From descriptor 2.
     pub stderr: Bytes,
+    /// How many of the last bytes of stdout and stderr may have been printed after a frame that is
+    /// not here. A guest that writes without pause is always ahead of whoever reads. The next burst
+    /// follows at once, and it may be empty: then there was no such frame.
+    pub ahead: [usize; 2],
 }
 
 /// What a cell printed between two requests. Frames are not kept: their seal is of a request that

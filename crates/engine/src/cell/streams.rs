@@ -12,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self, Handle};
 
 use super::burst::{Gathered, poll_read, read_now};
-use super::{Leftovers, Outbox, Output};
+use super::{Burst, Leftovers, Outbox, Output};
 use crate::watch::{watch, watch_more};
 
 /// A cell's channel, which is a socket, and its two pipes. An engine's [`CellIo`](super::CellIo)
@@ -27,6 +27,8 @@ pub struct Streams {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     outbox: Outbox,
+    /// Whether the last burst had something [`ahead`](super::Burst::ahead).
+    is_ahead: bool,
 }
 
 impl Streams {
@@ -40,6 +42,7 @@ impl Streams {
             stdout: Some(watch(stdout, Interest::READABLE)?),
             stderr: Some(watch(stderr, Interest::READABLE)?),
             outbox: Outbox::default(),
+            is_ahead: false,
         })
     }
 
@@ -82,17 +85,20 @@ impl Streams {
                 *pipe = None;
             }
         }
-        if burst.is_empty() {
+        if burst.is_empty() && !self.is_ahead {
             let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
             return if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending };
         }
         self.complete(&mut burst);
-        Poll::Ready(Output::Burst(burst.into()))
+        let burst = Burst::from(burst);
+        self.is_ahead = burst.ahead != [0, 0];
+        Poll::Ready(Output::Burst(burst))
     }
 
     /// Reads what is there and waits for nothing.
     pub fn take_leftovers(&mut self) -> Leftovers {
         let mut leftovers = Leftovers::default();
+        self.is_ahead = false;
         loop {
             let mut burst = Gathered::default();
             self.read_channel(&mut burst);
@@ -107,12 +113,14 @@ impl Streams {
         }
     }
 
-    fn read_channel(&mut self, burst: &mut Gathered) {
-        if let Some(channel) = self.channel.as_ref().filter(|_| self.channel_open)
-            && burst.channel.take(read_now(channel))
-        {
+    /// Whether something was there.
+    fn read_channel(&mut self, burst: &mut Gathered) -> bool {
+        let Some(channel) = self.channel.as_ref().filter(|_| self.channel_open) else { return false };
+        let had = burst.channel.0.len();
+        if burst.channel.take(read_now(channel)) {
             self.channel_open = false;
         }
+        burst.channel.0.len() > had
     }
 
     fn read_printed(&mut self, burst: &mut Gathered) {
@@ -126,22 +134,20 @@ impl Streams {
 
     /// Reads on until prints and frames fit together: every frame written before the last print
     /// seen, and every print before the last frame seen. The reactor is not asked: it may not know
-    /// yet.
+    /// yet. A guest that writes without pause would keep us here, so in the end some prints may be
+    /// ahead.
     fn complete(&mut self, burst: &mut Gathered) {
-        // A guest that writes without pause would keep us here.
         const ROUNDS: usize = 8;
         for _ in 0..ROUNDS {
-            let printed = burst.printed();
             self.read_printed(burst);
-            if burst.printed() == printed && printed == 0 {
+            if burst.printed() == 0 && !self.is_ahead {
                 return;
             }
-            let framed = burst.channel.0.len();
-            self.read_channel(burst);
-            if burst.channel.0.len() == framed {
-                return;
+            if !self.read_channel(burst) {
+                return burst.channel_is_empty();
             }
         }
+        self.read_printed(burst);
     }
 }
 

@@ -89,6 +89,8 @@ enum Line {
         channel: usize,
         stdout: usize,
         stderr: usize,
+        #[serde(default)]
+        ahead: [usize; 2],
         usage: Option<Usage>,
         scratch_is_full: Option<bool>,
     },
@@ -140,14 +142,24 @@ pub(super) struct Messages {
     /// Up to where the buffer is known to hold no newline.
     scanned: usize,
     /// An `output` whose bytes are not all there.
-    expected: Option<(usize, usize, usize, Counted)>,
+    expected: Option<Expected>,
+}
+
+/// An `output` without its bytes.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    channel: usize,
+    stdout: usize,
+    stderr: usize,
+    ahead: [usize; 2],
+    counted: Counted,
 }
 
 impl Messages {
     /// The next whole message at the front of a buffer, which must be the same one each time.
     pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Message>, Garbled> {
         loop {
-            if let Some((channel, stdout, stderr, counted)) = self.expected {
+            if let Some(Expected { channel, stdout, stderr, ahead, counted }) = self.expected {
                 if buffer.len() < channel + stdout + stderr {
                     return Ok(None);
                 }
@@ -156,6 +168,7 @@ impl Messages {
                     channel: buffer.split_to(channel).freeze(),
                     stdout: buffer.split_to(stdout).freeze(),
                     stderr: buffer.split_to(stderr).freeze(),
+                    ahead,
                 };
                 return Ok(Some(Message::Output { burst, counted }));
             }
@@ -182,11 +195,12 @@ impl Messages {
         Ok(Some(match line {
             Line::Ready(ready) => Message::Ready(ready),
             Line::NotReady { reason } => Message::NotReady { reason },
-            Line::Output { channel, stdout, stderr, usage, scratch_is_full } => {
+            Line::Output { channel, stdout, stderr, ahead, usage, scratch_is_full } => {
                 if channel.saturating_add(stdout).saturating_add(stderr) > LONGEST_OUTPUT {
                     return Err(Garbled::TooLong);
                 }
-                self.expected = Some((channel, stdout, stderr, counted(usage, scratch_is_full)));
+                let counted = counted(usage, scratch_is_full);
+                self.expected = Some(Expected { channel, stdout, stderr, ahead, counted });
                 return Ok(None);
             }
             Line::Usage { usage } => Message::Usage(counted(Some(usage), None)),

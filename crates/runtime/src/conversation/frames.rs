@@ -19,7 +19,8 @@ impl Conversation<'_, '_> {
         // Before what the script made of it.
         self.tell_denials();
         let ending = self.take_frames(&burst.channel);
-        self.tell_printed();
+        // What is said after a run ends nobody waits for.
+        self.tell_printed(if ending.is_some() { [0, 0] } else { burst.ahead });
         ending
     }
 

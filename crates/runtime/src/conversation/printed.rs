@@ -16,7 +16,17 @@ pub(super) struct Waiting {
 }
 
 impl Printed {
-    /// What comes before a frame that was preceded by so many bytes; `None` for all there is.
+    /// What there is, except for the last so many bytes.
+    pub(super) fn all_but(&mut self, last: [usize; 2]) -> [(OutputStream, Vec<u8>); 2] {
+        let [stdout, stderr] = last;
+        [
+            (OutputStream::Stdout, self.stdout.all_but(stdout)),
+            (OutputStream::Stderr, self.stderr.all_but(stderr)),
+        ]
+    }
+
+    /// What comes before a frame that says how much was printed before it. If it does not say, that
+    /// is all there is.
     pub(super) fn up_to(&mut self, before: [Option<u64>; 2]) -> [(OutputStream, Vec<u8>); 2] {
         let [stdout, stderr] = before;
         [(OutputStream::Stdout, self.stdout.up_to(stdout)), (OutputStream::Stderr, self.stderr.up_to(stderr))]
@@ -26,7 +36,15 @@ impl Printed {
 impl Waiting {
     fn up_to(&mut self, before: Option<u64>) -> Vec<u8> {
         let due = before.map_or(self.waiting.len() as u64, |before| before.saturating_sub(self.handed_on));
-        let count = usize::try_from(due).unwrap_or(usize::MAX).min(self.waiting.len());
+        self.first(usize::try_from(due).unwrap_or(usize::MAX))
+    }
+
+    fn all_but(&mut self, last: usize) -> Vec<u8> {
+        self.first(self.waiting.len().saturating_sub(last))
+    }
+
+    fn first(&mut self, count: usize) -> Vec<u8> {
+        let count = count.min(self.waiting.len());
         self.handed_on += count as u64;
         let rest = self.waiting.split_off(count);
         std::mem::replace(&mut self.waiting, rest)

@@ -26,9 +26,9 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Tells what was printed: all of it, when no frame follows that it would have to wait for.
-    pub(super) fn tell_printed(&mut self) {
-        for (stream, bytes) in self.progress.printed.up_to([None, None]) {
+    /// Tells what was printed, except for as much of it as a frame may still come before.
+    pub(super) fn tell_printed(&mut self, ahead: [usize; 2]) {
+        for (stream, bytes) in self.progress.printed.all_but(ahead) {
             if let Some(event) = self.transcript.printed(stream, &bytes) {
                 self.listener.tell(event);
             }

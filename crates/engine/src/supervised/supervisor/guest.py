@@ -8,9 +8,11 @@ import socket
 
 import belljar_rights as rights
 
-ROOM = 128 * 1024
-#: How often output and frames are read in turn until they fit together. Without a limit, a guest
-#: that never pauses would keep this process here.
+#: How much a pipe holds.
+PIPE = 64 * 1024
+ROOM = 2 * PIPE
+#: How often output and frames are read in turn until they fit together. A guest that never pauses
+#: would keep this process here.
 ROUNDS = 8
 
 _zeros = bytes(ROOM)
@@ -36,21 +38,39 @@ class Guest:
         for descriptor in self.streams:
             os.set_blocking(descriptor, False)
         self._filled = [0, 0, 0]
+        # How much of stdout and stderr may come after a frame that is not here.
+        self._ahead = [0, 0]
         self.open = [True, True, True]
         self.told_closed = False
         self.status = None
 
     def gather(self):
-        """Reads until output and frames fit together.
+        """Reads until output and frames fit together. Returns whether there is something to tell.
 
-        Then every frame that was written before the last output is here, and the other way round.
+        Every output before the last frame is here then. Every frame before the last output is, too,
+        unless the guest wrote on all the time: then some output is ahead, and this is to be called
+        again at once.
         """
-        for _ in range(ROUNDS):
-            framed = self._read(0)
-            printed = self._read(1) + self._read(2)
-            if not printed and not framed:
+        was_ahead, self._ahead = self.is_ahead(), [0, 0]
+        for done in range(ROUNDS):
+            self._read(1)
+            self._read(2)
+            if done and not self._has_room():
                 break
-        return any(self._filled)
+            if not self._read(0):
+                return was_ahead or any(self._filled)
+        else:
+            self._read(1)
+            self._read(2)
+        self._ahead = self._filled[1:]
+        return True
+
+    def _has_room(self):
+        """Whether frames can be read, and all output that may belong before them."""
+        return self._filled[0] < ROOM and max(self._filled[1:]) <= ROOM - PIPE
+
+    def is_ahead(self):
+        return any(self._ahead)
 
     def _read(self, which):
         area, at = _areas[which], self._filled[which]
@@ -80,6 +100,8 @@ class Guest:
     def hand_over(self, host, **fields):
         channel, stdout, stderr = self._filled
         header = {"type": "output", "channel": channel, "stdout": stdout, "stderr": stderr, **fields}
+        if self.is_ahead():
+            header["ahead"] = self._ahead
         pieces = [memoryview(area)[:filled] for area, filled in zip(_areas, self._filled)]
         host.write([json.dumps(header, separators=(",", ":")).encode() + b"\n", *pieces])
         self.forget()

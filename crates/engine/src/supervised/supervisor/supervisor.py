@@ -139,6 +139,9 @@ class Supervisor:
                     if guest.open[which] and not (which == 0 and writable):
                         poll.register(descriptor, select.POLLIN)
             wait = max(0.0, self._next_look - time.monotonic()) * 1000 if self._busy else None
+            is_ahead = guest is not None and guest.is_ahead()
+            if is_ahead:
+                wait = 0
             events = dict(poll.poll(wait))
             if asked is not None and asked in events:
                 self._questions.answer(self._tell_of_sockets)
@@ -147,7 +150,7 @@ class Supervisor:
                 if reap(guest) and guest is not None:
                     self._report_end(guest)
                     continue
-            if guest is not None and any(descriptor in events for descriptor in guest.streams):
+            if is_ahead or (guest is not None and any(descriptor in events for descriptor in guest.streams)):
                 if guest.gather():
                     self._relay(guest)
                 elif not any(guest.open) and not guest.told_closed:
