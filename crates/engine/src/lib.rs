@@ -39,6 +39,7 @@ pub mod egress {
     };
 }
 mod background;
+mod clock;
 #[cfg(any(feature = "native", feature = "docker"))]
 mod grants;
 pub mod guest;
@@ -72,6 +73,7 @@ pub use cell::Streams;
 pub use cell::{
     Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
 };
+pub use clock::{Alarm, Elapsed, timeout};
 pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource};
 pub use error::{EngineError, EngineFailure, Fault};
 pub use into_engine::IntoEngine;

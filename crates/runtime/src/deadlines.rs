@@ -1,12 +1,10 @@
 //! What reaches a run from outside: the clock, the processor time it has used, its caller.
 
-use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::wire::OUTCOME_GRACE;
-use belljar_engine::CellView;
-use tokio::time::{Instant, Sleep};
+use belljar_engine::{Alarm, CellView};
 
 use crate::control::{Wish, Wishes};
 use crate::transcript::Ending;
@@ -49,9 +47,9 @@ pub(crate) struct Allowance {
 pub(crate) struct Deadlines<'a> {
     due: Instant,
     /// Set to the time limit until the outcome is known, and then to the end of the grace.
-    alarm: Pin<Box<Sleep>>,
+    alarm: Alarm,
     outcome_is_known: bool,
-    allowance: Option<(Allowance, Pin<Box<Sleep>>)>,
+    allowance: Option<(Allowance, Alarm)>,
     wishes: &'a Wishes,
 }
 
@@ -63,10 +61,10 @@ impl<'a> Deadlines<'a> {
         wishes: &'a Wishes,
     ) -> Self {
         let due = started + timeout;
-        let first_look = |allowance: Allowance| (allowance, Box::pin(tokio::time::sleep(CLOSEST_LOOK)));
+        let first_look = |allowance: Allowance| (allowance, Alarm::after(CLOSEST_LOOK));
         Self {
             due,
-            alarm: Box::pin(tokio::time::sleep_until(due + ALARM_GRACE)),
+            alarm: Alarm::at(due + ALARM_GRACE),
             outcome_is_known: false,
             allowance: allowance.map(first_look),
             wishes,
@@ -77,13 +75,13 @@ impl<'a> Deadlines<'a> {
     pub(crate) async fn call(&mut self) -> Call {
         let look = async {
             match &mut self.allowance {
-                Some((_, timer)) => timer.await,
+                Some((_, timer)) => timer.wait().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
-            () = &mut self.alarm => if self.outcome_is_known { Call::Grace } else { Call::Time },
+            () = self.alarm.wait() => if self.outcome_is_known { Call::Grace } else { Call::Time },
             wish = self.wishes.next() => match wish {
                 Wish::Cancel => Call::Cancelled,
                 Wish::Interrupt => Call::Interrupted,
@@ -115,7 +113,7 @@ impl<'a> Deadlines<'a> {
             return true;
         }
         let at_the_earliest = left.div_f64(allowance.cores.max(0.01)).max(CLOSEST_LOOK);
-        timer.as_mut().reset(Instant::now() + at_the_earliest);
+        timer.set(Instant::now() + at_the_earliest);
         false
     }
 
@@ -132,8 +130,8 @@ impl<'a> Deadlines<'a> {
             _ => OUTCOME_GRACE,
         };
         let soon = Instant::now() + grace;
-        if soon < self.alarm.deadline() {
-            self.alarm.as_mut().reset(soon);
+        if soon < self.alarm.due() {
+            self.alarm.set(soon);
             self.outcome_is_known = true;
         }
     }
@@ -153,7 +151,7 @@ mod tests {
         assert_eq!(deadlines.call().await, Call::Look);
         let looked = Instant::now();
         assert!(!deadlines.is_spent(Duration::from_millis(500)));
-        let next = deadlines.allowance.as_ref().unwrap().1.deadline();
+        let next = deadlines.allowance.as_ref().unwrap().1.due();
         assert!(next >= looked + Duration::from_secs(1), "half a second is left, at half a core");
         assert!(deadlines.is_spent(Duration::from_secs(1)));
     }

@@ -28,7 +28,7 @@ pub enum RuntimeError {
     /// This process was forked from the one that has the runtime. Cells and threads do not follow a
     /// fork.
     #[error(transparent)]
-    Forked(Forked),
+    Forked(#[from] Forked),
     /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
     #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
     ShutDown,

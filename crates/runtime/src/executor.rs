@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, HostFrame};
 use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::pool::Lease;
 use belljar_engine::{Cell, CellUsage, Leftovers, Until};
-use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::control::Wishes;

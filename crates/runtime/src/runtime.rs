@@ -114,7 +114,7 @@ impl RuntimeBuilder {
         self.secrets.check()?;
         let opening = self.engine.or_else(default_engine).ok_or(RuntimeError::NoEngine)?;
         // In the background, because an engine may leave something running.
-        let engine = Background::of_this_process()?.run(opening()).await?;
+        let engine = Background::of_this_process()?.run(opening()).await??;
         let pool = Arc::new(SandboxPool::new(Arc::clone(&engine), self.pool)?);
         let (checkout_timeout, secrets) = (self.checkout_timeout, Arc::new(self.secrets));
         Ok(Runtime { engine, pool, checkout_timeout, secrets })

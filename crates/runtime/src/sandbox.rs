@@ -1,11 +1,10 @@
 //! A config made ready, from which scripts get their cells.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{CheckoutError, Lease, TemplateHold, TemplateStats};
 use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
-use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
@@ -128,7 +127,10 @@ impl Sandbox {
         job.check()?;
         let identity = Identity::of(&job.request, Some(&self.hold));
         let span = identity.span.clone();
-        self.hold.background().serve(self.run_in_span(identity, wishes, job, listener).instrument(span)).await
+        self.hold
+            .background()
+            .serve(self.run_in_span(identity, wishes, job, listener).instrument(span))
+            .await?
     }
 
     async fn run_in_span(

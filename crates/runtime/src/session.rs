@@ -127,7 +127,7 @@ impl HeldCell {
         let identity = Identity::of(&request, Some(taken.lease.hold()));
         let span = identity.span.clone();
         let step = Step { identity, request: &request, listener, wishes };
-        self.background.serve(self.step_in_span(taken, step).instrument(span)).await
+        self.background.serve(self.step_in_span(taken, step).instrument(span)).await?
     }
 
     async fn step_in_span(
@@ -158,6 +158,9 @@ impl HeldCell {
     }
 
     fn is_alive(&self) -> bool {
+        if self.background.check().is_err() {
+            return false; // Another thread may have had the lock when this process was forked.
+        }
         match &*self.lock() {
             State::Fresh(lease) | State::Used(lease) => lease.hold().check().is_ok(),
             State::InUse | State::Over => false,
@@ -166,6 +169,7 @@ impl HeldCell {
 
     /// Takes the cell for a step.
     fn take(&self) -> Result<Taken<'_>, RuntimeError> {
+        self.background.check()?;
         let mut state = self.lock();
         let in_progress = match &*state {
             State::Fresh(lease) | State::Used(lease) => lease.begin()?,
@@ -203,7 +207,9 @@ struct Place<'a>(Option<&'a HeldCell>);
 
 impl Place<'_> {
     fn put_back(&mut self, lease: Option<Lease>) {
-        if let Some(cell) = self.0.take() {
+        if let Some(cell) = self.0.take()
+            && cell.background.check().is_ok()
+        {
             *cell.lock() = lease.map_or(State::Over, State::Used);
         }
     }

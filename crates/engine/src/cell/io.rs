@@ -15,6 +15,10 @@ pub trait CellIo {
     /// Prepares the cell for one request. Called before each request is sent.
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>>;
 
+    /// Has everything that this waits for watched by the tokio runtime of whoever calls it. Called
+    /// before each poll: a run may be polled on one runtime and then on another.
+    fn come_here(&mut self) -> io::Result<()>;
+
     /// Queues bytes for the private channel. The caller bounds how much it queues, by waiting for
     /// [`Self::poll_flush`] before it sends more.
     fn send(&mut self, bytes: Bytes);

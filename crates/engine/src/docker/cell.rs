@@ -12,6 +12,7 @@ use super::remover::Remover;
 use super::sidecar::CellProxy;
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, ContainerEgress, SupervisedCell};
+use crate::timeout;
 
 /// How long the daemon may take to say how a container ended.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
@@ -55,9 +56,12 @@ impl Container for DockerContainer {
 
     fn was_killed_for_memory(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            let asked = self.daemon.api.inspect_container(&self.id, None);
-            let answer = tokio::time::timeout(ASKED_WITHIN, asked).await;
-            let state = answer.ok().and_then(Result::ok).and_then(|container| container.state);
+            let (daemon, id) = (self.daemon.clone(), self.id.clone());
+            // In the background, because the connection to the daemon stays where it is made.
+            let asked =
+                self.remover.handle().spawn(async move { daemon.api.inspect_container(&id, None).await });
+            let answer = timeout(ASKED_WITHIN, asked).await.ok().and_then(Result::ok);
+            let state = answer.and_then(Result::ok).and_then(|container| container.state);
             state.and_then(|state| state.oom_killed) == Some(true)
         })
     }

@@ -34,6 +34,11 @@ impl Remover {
         Self { daemon, handle: Handle::current(), under_way: Arc::default() }
     }
 
+    /// Where the daemon is spoken to.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Kills and removes a container.
     pub(super) fn remove(&self, container: String) {
         self.remove_all(Some(container), None);

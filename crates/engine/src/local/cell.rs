@@ -83,7 +83,11 @@ impl LocalCell {
 
 impl CellIo for LocalCell {
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        Box::pin(std::future::ready(self.streams.come_here()))
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn come_here(&mut self) -> io::Result<()> {
+        self.streams.come_here()
     }
 
     fn send(&mut self, bytes: Bytes) {

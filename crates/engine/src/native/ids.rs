@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use belljar_jail::Identity;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::background::PerProcess;
+
 /// The ids of this process: a block of host ids, and which of them are in use.
 #[derive(Clone)]
 pub(super) struct IdPool {
@@ -54,22 +56,12 @@ const NOBODYS: u32 = 16;
 /// take ids that another host process may have.
 const REST: usize = 512;
 
-/// The pool and the number of the process it belongs to. A copy made by `fork` needs its own pool.
-static POOL: Mutex<Option<(u32, IdPool)>> = Mutex::new(None);
+static POOL: PerProcess<IdPool> = PerProcess::new();
 
 impl IdPool {
     /// The pool of this process. All engines share it.
     pub(super) fn of_this_process() -> io::Result<Self> {
-        let mut made = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if let Some((owner, pool)) = &*made
-            && *owner == process
-        {
-            return Ok(pool.clone());
-        }
-        let pool = Self::anywhere()?;
-        *made = Some((process, pool.clone()));
-        Ok(pool)
+        POOL.get_or_try_make(Self::anywhere).cloned()
     }
 
     /// A block that begins anywhere in the range.

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::lease::Given;
 use super::slots::Ticket;
 use super::template_pool::{Ending, TemplatePool};
-use crate::{EngineError, Fault, Forked};
+use crate::{EngineError, Fault, Forked, timeout};
 
 /// Why a caller got no cell.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -66,7 +66,7 @@ impl TemplatePool {
 
     /// The same, for callers who will not wait longer.
     pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
-        self.background.serve(self.wait_in_line(Some(within))).await
+        self.wait_in_line(Some(within)).await
     }
 
     async fn wait_in_line(&self, within: Option<Duration>) -> Result<Given, CheckoutError> {
@@ -88,7 +88,7 @@ impl TemplatePool {
         let mut place = PlaceInLine { pool: self, ticket, outcome: &checkouts.gave_up };
         let answer = match within {
             None => Ok(answer.await),
-            Some(within) => tokio::time::timeout(within, answer).await.map_err(|_| within),
+            Some(within) => timeout(within, answer).await.map_err(|_| within),
         };
         place.outcome = match &answer {
             Ok(Ok(Ok(_))) if was_warm => &checkouts.warm,
@@ -177,6 +177,9 @@ struct PlaceInLine<'a> {
 
 impl Drop for PlaceInLine<'_> {
     fn drop(&mut self) {
+        if !self.pool.background.is_here() {
+            return; // The books are another process's.
+        }
         self.outcome.increment(1);
         let mut state = self.pool.lock();
         if state.callers.remove(&self.ticket).is_some() {
@@ -191,6 +194,9 @@ struct RaisedStock<'a>(&'a TemplatePool);
 
 impl Drop for RaisedStock<'_> {
     fn drop(&mut self) {
+        if !self.0.background.is_here() {
+            return;
+        }
         let usual = self.0.lock().stock.unwrap_or(0);
         self.0.change(|slots| slots.set_stock(usual));
     }

@@ -116,7 +116,8 @@ impl TemplateHold {
     /// Waits until no cell of the template is in use, and those that come back are as good as new
     /// again.
     pub async fn at_rest(&self) {
-        self.0.pool.at_rest().await;
+        // In a fork nothing runs.
+        let _ = self.background().serve(self.0.pool.at_rest()).await;
     }
 
     /// An error once nothing more may begin: this hold is closed, or the pool is shut down or about
@@ -139,9 +140,11 @@ impl TemplateHold {
     /// Gives the hold up, for its clones and leases too. A template that nobody else holds ends at
     /// once, and this waits until it has; one that somebody else holds goes on.
     pub async fn close(&self) {
-        if !self.0.pool.background.is_here() {
-            return; // The cells are another process's.
-        }
+        // In a fork there is nothing to give up: the cells are another process's.
+        let _ = self.background().serve(self.give_up()).await;
+    }
+
+    async fn give_up(&self) {
         self.0.closed.cancel();
         if !self.0.release() {
             return;
@@ -156,11 +159,14 @@ impl TemplateHold {
         &self,
         work: impl Future<Output = Result<T, CheckoutError>>,
     ) -> Result<T, CheckoutError> {
-        tokio::select! {
-            biased;
-            done = work => done,
-            why = self.closed() => Err(why),
-        }
+        let work = async {
+            tokio::select! {
+                biased;
+                done = work => done,
+                why = self.closed() => Err(why),
+            }
+        };
+        self.background().serve(work).await?
     }
 }
 

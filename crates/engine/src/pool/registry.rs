@@ -149,6 +149,9 @@ impl Registry {
 
     /// What is live or being prepared.
     pub(super) fn templates(&self) -> Vec<LiveTemplate> {
+        if !self.background.is_here() {
+            return Vec::new();
+        }
         let entries: Vec<_> = {
             let state = self.lock();
             let pool = |entry: &Entry| match entry {

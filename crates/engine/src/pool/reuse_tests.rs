@@ -42,6 +42,10 @@ impl CellIo for Reusable {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    fn come_here(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn send(&mut self, _bytes: Bytes) {}
 
     fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -126,7 +126,7 @@ impl SandboxPool {
         blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<TemplateHold, OpenError> {
-        self.registry.open(blueprint, progress).await
+        self.registry.background.serve(self.registry.open(blueprint, progress)).await?
     }
 
     /// A cell of the sandbox that was started under this name last, in turn.
@@ -167,6 +167,7 @@ impl SandboxPool {
     }
 
     fn called(&self, name: &str) -> Result<TemplateHold, PoolError> {
+        self.registry.background.check().map_err(CheckoutError::from)?;
         if self.registry.lock().is_shut_down {
             return Err(CheckoutError::ShutDown { name: name.to_owned() }.into());
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::registry::{Entry, Registry};
 use super::template_pool::{Ending, TemplatePool};
 use crate::blocking::on_a_thread;
+use crate::timeout;
 
 /// Ends a template and waits until it has ended.
 pub(super) async fn end(pool: Arc<TemplatePool>, why: Ending) {
@@ -51,9 +52,7 @@ impl Registry {
     /// nothing is left on the system.
     pub(super) async fn shut_down(&self, grace: Duration) {
         // In a fork there is nothing to end: all of it is another process's.
-        if self.background.is_here() {
-            self.background.serve(self.end_everything(grace)).await;
-        }
+        let _ = self.background.serve(self.end_everything(grace)).await;
     }
 
     async fn end_everything(&self, grace: Duration) {
@@ -77,7 +76,7 @@ impl Registry {
         };
         // Who calls again with less patience is not held up: what is killed below is in progress no
         // more.
-        let _ = tokio::time::timeout(grace, finished).await;
+        let _ = timeout(grace, finished).await;
         end_all(known.clone(), Ending::ShutDown).await;
         self.work.close();
         self.work.wait().await;

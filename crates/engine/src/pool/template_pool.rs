@@ -200,6 +200,10 @@ impl TemplatePool {
     }
 
     pub(super) fn stats(&self) -> TemplateStats {
+        if !self.background.is_here() {
+            // A fork has none of it. It may not even look: another thread may have had the books.
+            return TemplateStats::default();
+        }
         let state = self.lock();
         let slots = &state.slots;
         TemplateStats {

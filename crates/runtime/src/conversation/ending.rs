@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use belljar_engine::Output;
+use belljar_engine::{Output, timeout};
 
-use super::Conversation;
+use super::{Conversation, poll_output};
 use crate::transcript::Ending;
 
 /// How long the last words of a killed cell are read. The kernel closes its pipes as it dies, so
@@ -23,7 +23,7 @@ impl Conversation<'_, '_> {
         for _ in 0..ROUNDS {
             // Lets the event loop see what has arrived.
             tokio::task::yield_now().await;
-            let ending = match poll_fn(|cx| Poll::Ready(self.cell.poll_output(cx))).await {
+            let ending = match poll_fn(|cx| Poll::Ready(poll_output(self.cell, cx))).await {
                 Poll::Ready(Output::Burst(burst)) => self.take_in(burst),
                 Poll::Ready(Output::Closed) => Some(self.death().await),
                 Poll::Pending => break,
@@ -67,13 +67,13 @@ impl Conversation<'_, '_> {
     /// it is dead.
     async fn last_words(&mut self) {
         let until_dead = async {
-            while let Output::Burst(burst) = poll_fn(|cx| self.cell.poll_output(cx)).await {
+            while let Output::Burst(burst) = poll_fn(|cx| poll_output(self.cell, cx)).await {
                 if self.take_in(burst).is_some() {
                     break;
                 }
             }
             self.cell.autopsy().await;
         };
-        let _ = tokio::time::timeout(LAST_WORDS, until_dead).await;
+        let _ = timeout(LAST_WORDS, until_dead).await;
     }
 }

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use belljar_core::{Event, EventKind};
+use belljar_engine::timeout;
 use tokio::sync::Semaphore;
 use tokio_util::sync::ReusableBoxFuture;
 
@@ -103,7 +104,7 @@ impl<'s> Listener<'s> {
         if poll_fn(|cx| Poll::Ready(self.poll_tell(cx))).await.is_ready() {
             return None;
         }
-        let taken = tokio::time::timeout(within, poll_fn(|cx| self.poll_tell(cx))).await;
+        let taken = timeout(within, poll_fn(|cx| self.poll_tell(cx))).await;
         // One is being taken, or the time would not have run out.
         taken.is_err().then(|| self.waiting.len() + 1)
     }

@@ -35,12 +35,12 @@ mod telling;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use belljar_core::ExecutionResult;
 use belljar_core::wire::{HostFrame, Lines};
 use belljar_engine::{Cell, CellUsage, Leftovers, Output, Until};
 use bytes::Bytes;
-use tokio::time::Instant;
 
 pub(crate) use self::listener::Listener;
 use self::printed::Printed;
@@ -94,7 +94,7 @@ impl Progress {
     /// still have something to say.
     fn poll_cell(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) -> Poll<Output> {
         self.poll_flush(cell, cx);
-        cell.poll_output(cx)
+        poll_output(cell, cx)
     }
 
     /// Has the script with this seal interrupted as soon as its request is sent.
@@ -107,7 +107,7 @@ impl Progress {
 
     /// Writes what can be written, and then interrupts, if that is due.
     fn poll_flush(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
-        if self.is_deaf {
+        if self.is_deaf || cell.come_here().is_err() {
             return;
         }
         let mut flushed = cell.poll_flush(cx);
@@ -124,6 +124,18 @@ impl Progress {
             flushed = cell.poll_flush(cx);
         }
         self.is_deaf = matches!(flushed, Poll::Ready(Err(_)));
+    }
+}
+
+/// The next thing a cell says. Whoever polls this is woken, on whichever tokio runtime that is.
+fn poll_output(cell: &mut dyn Cell, cx: &mut Context<'_>) -> Poll<Output> {
+    match cell.come_here() {
+        Ok(()) => cell.poll_output(cx),
+        Err(error) => {
+            tracing::warn!(%error, "a cell cannot be listened to any more");
+            cell.kill();
+            Poll::Ready(Output::Closed)
+        }
     }
 }
 

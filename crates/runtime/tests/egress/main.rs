@@ -5,6 +5,7 @@
 //! is about what a script, its caller and its neighbours see of it.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod abandoned;

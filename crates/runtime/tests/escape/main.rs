@@ -18,6 +18,7 @@
 //! machine cannot make cells every test says so and passes, unless `BELLJAR_TEST_REQUIRE` lists the
 //! engine.
 
+#![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod attack;

@@ -15,6 +15,7 @@
 //! groups) the tests that need them say so and pass.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why, and a neighbour's latency is told")]
+#![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod attack;

@@ -31,6 +31,7 @@
 //! every test says so and passes, unless `BELLJAR_TEST_REQUIRE` lists `native`.
 
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod attack;

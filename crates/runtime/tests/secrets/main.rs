@@ -4,6 +4,7 @@
 //! The scripts here were granted the value and let it slip in the ways scripts do. One that means
 //! to can always encode it first: see the docs of `runtime::mask` for where that line is.
 
+#![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod journal;

@@ -1,6 +1,9 @@
 //! Hosts that fork without `exec`.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use belljar::{Runtime, RuntimeError, Sandbox, SandboxConfig, Session};
 
@@ -37,6 +40,11 @@ async fn is_told((runtime, sandbox, mut session): Opened) {
     is_clear(session.step("1").await.expect_err("no cell is its own"));
     is_clear(sandbox.stream("1").result().await.expect_err("no cell is its own"));
     is_clear(session.stream("1").result().await.expect_err("no cell is its own"));
+    assert!(!session.is_alive());
+    is_clear(sandbox.warm(1).await.expect_err("no cell is its own"));
+    is_clear(sandbox.session().await.err().expect("no cell is its own"));
+    sandbox.at_rest().await;
+    assert_eq!((sandbox.stats().leased, runtime.templates().len()), (0, 0));
     is_clear(runtime.sandbox(SandboxConfig::default()).await.err().expect("no zygote is its own"));
     sandbox.close().await;
     runtime.shutdown().await;
@@ -53,6 +61,63 @@ pub(crate) fn forked_child() {
     }));
     ends_well(child);
     block_on(works(for_child.take().expect("the child took its own copy")));
+}
+
+/// A run is under way when its host forks.
+pub(crate) fn in_a_run() {
+    let (runtime, sandbox, session) = block_on(open());
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut run = Box::pin(sandbox.run("time.sleep(0.3)\nemit_result(1)"));
+    while sandbox.stats().leased < 2 {
+        assert!(run.as_mut().poll(&mut cx).is_pending(), "the script takes longer");
+    }
+    let mut run = Some(run);
+    let child = fork(AssertUnwindSafe(|| {
+        let mut run = run.take().expect("it is taken once");
+        let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Ready(Err(RuntimeError::Forked { .. }))), "{polled:?}");
+    }));
+    ends_well(child);
+    let result = block_on(run.take().expect("the child took its own copy")).expect("a run");
+    assert!(result.final_data.is_some(), "{result:#?}");
+    drop(session);
+    block_on(runtime.shutdown());
+}
+
+/// Other threads use everything, and may hold any lock, while the host forks.
+pub(crate) fn at_any_moment() {
+    let (runtime, sandbox, mut session) = block_on(open());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    block_on(sandbox.run("emit_result(1)")).expect("a run");
+                    let _ = (sandbox.stats(), runtime.templates());
+                }
+            });
+        }
+        for round in 0..20 {
+            std::thread::sleep(Duration::from_micros(137 * round));
+            let session = &mut session;
+            ends_well(fork(AssertUnwindSafe(|| {
+                let error = block_on(sandbox.run("1")).expect_err("no cell is its own");
+                assert!(matches!(error, RuntimeError::Forked { .. }), "{error}");
+                let _ = (sandbox.stats(), runtime.templates(), session.is_alive());
+                block_on(session.step("1")).expect_err("no cell is its own");
+                block_on(async {
+                    sandbox.at_rest().await;
+                    sandbox.close().await;
+                    runtime.shutdown().await;
+                });
+                drop((sandbox.clone(), runtime.clone()));
+                block_on(async { works(open().await).await });
+            })));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    drop(session);
+    block_on(runtime.shutdown());
 }
 
 /// A host that opens everything and then becomes a daemon.

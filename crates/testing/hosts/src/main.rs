@@ -3,6 +3,7 @@
 
 mod few_descriptors;
 mod forks;
+mod halfway;
 mod no_tokio;
 mod ordinary;
 mod runtimes;
@@ -18,6 +19,12 @@ fn main() -> ExitCode {
         "dropped-outside" => runtimes::dropped_outside(),
         "forked-child" => forks::forked_child(),
         "few-descriptors" => few_descriptors::run(),
+        "entered-and-not-driven" => halfway::entered(),
+        "forked-in-a-run" => forks::in_a_run(),
+        "forks-at-any-moment" => forks::at_any_moment(),
+        "moved-halfway" => halfway::moved(),
+        "panicking-wakers" => halfway::panicking_wakers(),
+        "paused-halfway" => halfway::paused(),
         "no-tokio" => no_tokio::run(),
         "opened-on-a-runtime-that-is-gone" => runtimes::opened_on_a_runtime_that_is_gone(),
         "opened-on-an-idle-runtime" => runtimes::opened_on_an_idle_runtime(),

@@ -9,18 +9,18 @@ fn multi_thread() -> tokio::runtime::Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a tokio runtime")
 }
 
-fn current_thread() -> tokio::runtime::Runtime {
+pub(crate) fn current_thread() -> tokio::runtime::Runtime {
     Builder::new_current_thread().enable_all().build().expect("a tokio runtime")
 }
 
-async fn open() -> (Runtime, Sandbox) {
+pub(crate) async fn open() -> (Runtime, Sandbox) {
     let runtime = Runtime::new().await.expect("a runtime");
     let config = SandboxConfig { pool_size: 2, ..SandboxConfig::default() };
     let sandbox = runtime.sandbox(config).await.expect("a sandbox");
     (runtime, sandbox)
 }
 
-async fn answers(sandbox: &Sandbox) {
+pub(crate) async fn answers(sandbox: &Sandbox) {
     for _ in 0..5 {
         let result = sandbox.run("emit_result(6 * 7)").await.expect("a run");
         assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");

@@ -4,6 +4,7 @@
 //! (`program`). A static executable brings no libraries.
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::entry::PROXY_NAME;
 use super::program::Program;
 use crate::EngineError;
 use crate::Progress;
+use crate::background::PerProcess;
 use crate::blocking::on_a_thread;
 use crate::docker::DockerError;
 use crate::docker::build::{build_from, is_there};
@@ -36,7 +38,9 @@ struct Contents {
 }
 
 /// What has been read so far, by the program that the caller named.
-static KNOWN: Mutex<BTreeMap<Option<PathBuf>, Arc<Contents>>> = Mutex::const_new(BTreeMap::new());
+static KNOWN: PerProcess<Known> = PerProcess::new();
+
+type Known = Mutex<BTreeMap<Option<PathBuf>, Arc<Contents>>>;
 
 /// The image's name. Builds the image if the daemon does not have it. `program` is what the caller
 /// set.
@@ -64,7 +68,8 @@ pub(super) async fn ensure(
 
 /// The contents with this program. They are read once.
 async fn known_contents(named: Option<PathBuf>) -> Result<Arc<Contents>, EngineError> {
-    let mut known = KNOWN.lock().await;
+    let Ok(known) = KNOWN.get_or_try_make(|| Ok::<_, Infallible>(Known::default()));
+    let mut known = known.lock().await;
     if let Some(contents) = known.get(&named) {
         return Ok(Arc::clone(contents));
     }

@@ -16,6 +16,7 @@ use super::{ANSWER_WITHIN, THERE_WITHIN};
 use crate::docker::DockerError;
 use crate::docker::attach::{AttachReader, Attached, attach};
 use crate::docker::labels::random;
+use crate::timeout;
 
 /// How long to wait before a dead proxy is replaced. Doubled each time one dies young.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -107,7 +108,7 @@ impl Manager {
     /// Waits until a proxy serves. Returns its number.
     async fn wait_until_present(&self) -> Option<u64> {
         let mut present = self.present.subscribe();
-        let there = tokio::time::timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
+        let there = timeout(THERE_WITHIN, present.wait_for(Option::is_some)).await;
         there.ok()?.ok().and_then(|generation| *generation)
     }
 
@@ -124,7 +125,7 @@ impl Manager {
             state.waiting.insert(number, tell);
             answer
         };
-        tokio::time::timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
+        timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
     }
 
     pub(super) async fn decisions(&self, cell: u64, is_last: bool) -> Vec<Decision> {

@@ -5,18 +5,19 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::{NativeCell, Parts};
+use super::NativeCell;
 use crate::cell::{CellIo, Leftovers, Output};
 use crate::engine::BoxFuture;
 
 impl CellIo for NativeCell {
     fn begin(&mut self) -> BoxFuture<'_, io::Result<()>> {
-        let Parts { streams, status, .. } = self.parts_mut();
-        Box::pin(async move {
-            streams.come_here()?;
-            // An interrupt of the last request must not reach the guest after the next one.
-            status.interrupt_has_arrived().await
-        })
+        // An interrupt of the last request must not reach the guest after the next one.
+        Box::pin(self.parts_mut().status.interrupt_has_arrived())
+    }
+
+    fn come_here(&mut self) -> io::Result<()> {
+        // What else a cell waits for is watched in the background.
+        self.parts_mut().streams.come_here()
     }
 
     fn send(&mut self, bytes: Bytes) {

@@ -9,6 +9,7 @@ use super::{ANSWER_WITHIN, State, SupervisedCell};
 use crate::cell::{CellIo, Leftovers, Output};
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, Introduction, SupervisorStream, message};
+use crate::timeout;
 
 impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
     /// Introduces the supervisor to a proxy that took the place of the one it knew.
@@ -29,6 +30,11 @@ impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
             }
             Ok(())
         })
+    }
+
+    /// Streams to a daemon stay where they were made, in the background.
+    fn come_here(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
     fn send(&mut self, bytes: Bytes) {
@@ -63,9 +69,7 @@ impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
     fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
         Box::pin(async move {
             let mut said = Leftovers::default();
-            if self.state == State::Alive
-                && tokio::time::timeout(ANSWER_WITHIN, self.settle(&mut said)).await.is_err()
-            {
+            if self.state == State::Alive && timeout(ANSWER_WITHIN, self.settle(&mut said)).await.is_err() {
                 let container = self.container.name();
                 tracing::warn!(%container, "a container does not answer and is given up");
                 self.state = State::Lost;

@@ -6,6 +6,7 @@ use super::{RESET_WITHIN, State, SupervisedCell};
 use crate::cell::{Autopsy, CellLife, CellView, End};
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, SupervisorStream, message};
+use crate::timeout;
 
 impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
     fn interrupt(&mut self) {
@@ -47,7 +48,7 @@ impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
             if self.state != State::Alive {
                 return false;
             }
-            let outcome = tokio::time::timeout(RESET_WITHIN, self.wait_for_reset()).await;
+            let outcome = timeout(RESET_WITHIN, self.wait_for_reset()).await;
             let failure = match outcome {
                 Ok(Ok(counted)) => {
                     self.note(counted);

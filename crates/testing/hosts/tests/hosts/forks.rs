@@ -59,6 +59,16 @@ fn a_forked_child_is_told_and_can_begin_anew_and_its_parent_goes_on() {
 }
 
 #[test]
+fn a_run_that_a_fork_cuts_in_two_is_answered_in_the_child_and_goes_on_in_the_parent() {
+    succeeds(host("forked-in-a-run"));
+}
+
+#[test]
+fn a_fork_at_any_moment_hangs_nowhere() {
+    succeeds(host("forks-at-any-moment"));
+}
+
+#[test]
 fn a_host_that_becomes_a_daemon_is_told_and_can_begin_anew() {
     let output = ended(host("daemon"));
     let said = String::from_utf8_lossy(&output.stdout);

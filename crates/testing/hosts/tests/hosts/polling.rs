@@ -26,3 +26,23 @@ fn a_sandbox_outlives_the_runtime_it_was_opened_on() {
 fn a_paused_clock_stops_no_script() {
     succeeds(host("paused-clock"));
 }
+
+#[test]
+fn a_run_is_begun_on_one_runtime_and_finished_on_another() {
+    succeeds(host("moved-halfway"));
+}
+
+#[test]
+fn a_clock_that_is_paused_in_the_middle_ends_no_script() {
+    succeeds(host("paused-halfway"));
+}
+
+#[test]
+fn a_runtime_that_is_entered_need_not_be_driven() {
+    succeeds(host("entered-and-not-driven"));
+}
+
+#[test]
+fn wakers_that_panic_end_nothing_of_ours() {
+    succeeds(host("panicking-wakers"));
+}

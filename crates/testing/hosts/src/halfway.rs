@@ -1,0 +1,128 @@
+//! Hosts that change their minds in the middle of a run: where it is polled, what the time is, and
+//! whether anybody drives the runtime that they are in.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use belljar::{Event, ExecutionResult, RuntimeError, Sandbox, Verdict};
+
+use crate::no_tokio::block_on;
+use crate::runtimes::{answers, current_thread, open};
+
+/// It says when it is under way, and ends some time after that.
+const SCRIPT: &str = "print('on')\ntime.sleep(0.3)\nemit_result(6 * 7)";
+
+type Run<'a> = Pin<Box<dyn Future<Output = Result<ExecutionResult, RuntimeError>> + 'a>>;
+
+/// A run that is polled until its script is under way, on whatever polls this.
+async fn begin<'a>(sandbox: &'a Sandbox, script: &'a str) -> Run<'a> {
+    let is_under_way = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&is_under_way);
+    let mut run: Run<'a> = Box::pin(async move {
+        sandbox.run_with(script, move |_: Event| heard.store(true, Ordering::Release)).await
+    });
+    std::future::poll_fn(|cx| {
+        assert!(run.as_mut().poll(cx).is_pending(), "the script takes longer");
+        if is_under_way.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    run
+}
+
+fn is_well(result: Result<ExecutionResult, RuntimeError>) {
+    let result = result.expect("a run");
+    assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
+}
+
+/// A run is begun on one runtime and finished on another. The first is dropped, or left undriven,
+/// or is none at all.
+pub(crate) fn moved() {
+    let (runtime, sandbox) = block_on(open());
+    let (first, second) = (current_thread(), current_thread());
+
+    let run = first.block_on(begin(&sandbox, SCRIPT));
+    is_well(second.block_on(run));
+
+    let run = first.block_on(begin(&sandbox, SCRIPT));
+    drop(first);
+    is_well(second.block_on(run));
+
+    let run = second.block_on(begin(&sandbox, SCRIPT));
+    is_well(block_on(run));
+
+    let run = block_on(begin(&sandbox, SCRIPT));
+    is_well(second.block_on(run));
+
+    // Its deadline moves with it.
+    let run = second.block_on(begin(&sandbox, "print('on')\nwhile True: pass"));
+    drop(second);
+    drop(run);
+    let limited = sandbox.run_within(Duration::from_secs(1), "while True: pass");
+    let third = current_thread();
+    let mut limited = Box::pin(limited);
+    third.block_on(async { assert!(tokio::time::timeout(Duration::ZERO, limited.as_mut()).await.is_err()) });
+    let result = current_thread().block_on(limited).expect("a run");
+    assert_eq!(result.verdict, Verdict::TimeoutWall, "{result:#?}");
+    block_on(runtime.shutdown());
+}
+
+/// The clock is paused while a script runs, and jumps when nobody has anything to do.
+pub(crate) fn paused() {
+    current_thread().block_on(async {
+        let (runtime, sandbox) = open().await;
+        let run = begin(&sandbox, SCRIPT).await;
+        tokio::time::pause();
+        is_well(run.await);
+        runtime.shutdown().await;
+    });
+}
+
+/// A runtime is entered, and nobody drives it. Another executor polls.
+pub(crate) fn entered() {
+    let idle = current_thread();
+    let _entered = idle.enter();
+    let (runtime, sandbox) = block_on(open());
+    block_on(answers(&sandbox));
+    block_on(async {
+        let mut session = sandbox.session().await.expect("a session");
+        is_well(session.step("x = 6").await);
+        is_well(session.stream("emit_result(x * 7)").result().await);
+        is_well(sandbox.stream(SCRIPT).result().await);
+        let result = sandbox.run_within(Duration::from_secs(1), "while True: pass").await.expect("a run");
+        assert_eq!(result.verdict, Verdict::TimeoutWall, "{result:#?}");
+        runtime.shutdown().await;
+    });
+}
+
+/// Panics each time.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("as it is meant to");
+    }
+}
+
+/// The wakers of an executor panic, and Belljar goes on for everybody else.
+pub(crate) fn panicking_wakers() {
+    let (runtime, sandbox) = block_on(open());
+    let waker = Waker::from(Arc::new(Panics));
+    let mut cx = Context::from_waker(&waker);
+    for _ in 0..3 {
+        let mut calls: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = vec![
+            Box::pin(async { is_well(sandbox.run(SCRIPT).await) }),
+            Box::pin(async { drop(sandbox.session().await.expect("a session")) }),
+            Box::pin(sandbox.at_rest()),
+        ];
+        // Nobody is woken, so it looks again and again.
+        while !calls.is_empty() {
+            calls.retain_mut(|call| call.as_mut().poll(&mut cx).is_pending());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    block_on(answers(&sandbox));
+    block_on(runtime.shutdown());
+}
