@@ -117,7 +117,7 @@ pub enum EngineError {
         reason: String,
     },
     /// An ordinary operation failed.
-    #[error("{action} failed{}", limit_on_files(source))]
+    #[error("{action} failed{}", limit_in_the_way(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -216,16 +216,17 @@ impl EngineError {
     }
 }
 
-/// The end of a message about an error that a limit on files caused: what to do. Other shortages
-/// mean different things in different places.
-fn limit_on_files(error: &io::Error) -> String {
+/// The end of a message about an error that a limit on files, processes or threads caused: what to
+/// do. Other shortages mean different things in different places.
+fn limit_in_the_way(error: &io::Error) -> String {
     #[cfg(any(feature = "native", feature = "docker", feature = "local"))]
     {
+        const EAGAIN: i32 = 11;
         const ENFILE: i32 = 23;
         const EMFILE: i32 = 24;
         const EFBIG: i32 = 27;
         const ETOOMANYREFS: i32 = 109;
-        if let Some(number @ (ENFILE | EMFILE | EFBIG | ETOOMANYREFS)) = error.raw_os_error()
+        if let Some(number @ (EAGAIN | ENFILE | EMFILE | EFBIG | ETOOMANYREFS)) = error.raw_os_error()
             && let Some(remedy) = belljar_jail::shortage(number)
         {
             return format!(": {remedy}");
@@ -235,12 +236,13 @@ fn limit_on_files(error: &io::Error) -> String {
     String::new()
 }
 
-/// Whether the machine has run out of something: disk space, memory, descriptors.
+/// Whether the machine has run out of something: disk space, memory, descriptors, processes.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    const EAGAIN: i32 = 11;
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::OutOfMemory];
-    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(EAGAIN | ENFILE | EMFILE))
 }
 
 /// Whether a message of a program that runs elsewhere says that a disk is full.

@@ -58,21 +58,22 @@ fn a_host_started_through_the_loader_runs_scripts() {
 
 /// What an ordinary host says that somebody else than root runs, with options of `prlimit`. They
 /// cannot read its program. `None` if this user cannot become somebody else.
-fn as_somebody(name: &str, options: &[&str]) -> Option<Output> {
-    const SOMEBODY: &str = "54321";
+///
+/// The kernel counts the processes of a user, so each test is somebody of its own.
+fn as_somebody(user: u32, options: &[&str]) -> Option<Output> {
     if !rustix::process::getuid().is_root() {
         return None;
     }
-    let home = std::env::temp_dir().join(format!("belljar-hosts-{name}-{}", std::process::id()));
+    let home = std::env::temp_dir().join(format!("belljar-hosts-{user}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&home);
     fs::create_dir_all(home.join("cache")).expect("a directory");
     let program = home.join("host");
     fs::copy(env!("CARGO_BIN_EXE_belljar-host"), &program).expect("a copy");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o711)).expect("it is ours");
-    let owner = Some(SOMEBODY.parse().expect("a number"));
-    std::os::unix::fs::chown(home.join("cache"), owner, owner).expect("root may");
+    std::os::unix::fs::chown(home.join("cache"), Some(user), Some(user)).expect("root may");
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", SOMEBODY, "--regid", SOMEBODY, "--clear-groups", "prlimit"]).args(options);
+    let user = user.to_string();
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit"]).args(options);
     command.arg(program).arg("ordinary").current_dir("/").env_clear();
     command.env("PATH", "/usr/bin:/bin").env("BELLJAR_CACHE", home.join("cache"));
     let output = ended(command);
@@ -82,13 +83,24 @@ fn as_somebody(name: &str, options: &[&str]) -> Option<Output> {
 
 #[test]
 fn a_host_whose_program_cannot_be_read_runs_scripts() {
-    let Some(output) = as_somebody("unreadable", &["--core=0"]) else { return };
+    let Some(output) = as_somebody(54_391, &["--core=0"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
+fn a_host_with_few_processes_runs_scripts_or_says_what_is_short() {
+    for most in [3, 4, 5, 6, 8, 64] {
+        let Some(output) = as_somebody(54_392, &[&format!("--nproc={most}:{most}")]) else { return };
+        let told = stderr(&output);
+        let is_told = told.contains("ulimit -u") || told.contains("can't spawn worker thread");
+        assert!(output.status.success() || is_told, "{most}: {}: {told}", output.status);
+        assert!(output.status.success() || most < 64, "{told}");
+    }
+}
+
+#[test]
 fn a_hard_limit_that_cells_cannot_get_rid_of_is_a_warning() {
-    let Some(output) = as_somebody("address-space", &["--as=4000000000:4000000000"]) else { return };
+    let Some(output) = as_somebody(54_393, &["--as=4000000000:4000000000"]) else { return };
     assert!(output.status.success(), "{}", stderr(&output));
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(told.contains("hard limit on address space is 3906250 KiB"), "{told}");
