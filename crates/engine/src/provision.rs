@@ -154,7 +154,9 @@ async fn blocking<T: Send + 'static>(
 #[non_exhaustive]
 pub enum ProvisionError {
     /// No cache directory is known.
-    #[error("no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set. Set one of them, or name a directory")]
+    #[error(
+        "no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set. Set one of them, or name a directory"
+    )]
     NoCacheDirectory,
     /// No interpreter fits.
     #[error(transparent)]
