@@ -22,6 +22,7 @@ use crate::sink::{Queue, Reader, queue};
 pub struct Execution {
     events: Reader,
     run: Result<JoinHandle<Result<ExecutionResult, RuntimeError>>, Forked>,
+    background: Background,
     handle: RunHandle,
 }
 
@@ -37,7 +38,7 @@ impl Execution {
     {
         let (queue, events) = queue();
         let run = background.nearby().map(|tokio| tokio.spawn(run(queue, Wishes::of(handle.clone()))));
-        Self { events, run, handle }
+        Self { events, run, background: background.clone(), handle }
     }
 
     /// Cancels or interrupts the run from elsewhere.
@@ -57,15 +58,24 @@ impl Execution {
 
     /// The next event. `None` after the last.
     pub async fn next(&mut self) -> Option<Event> {
-        poll_fn(|cx| self.events.poll_next(cx)).await
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        match self.background.check() {
+            Ok(()) => self.events.poll_next(cx),
+            // In a fork nobody tells any. The result says so.
+            Err(_) => Poll::Ready(None),
+        }
     }
 
     /// The result, once the script is over. It has everything. Events that were not read are
     /// discarded, and hold up nothing.
     pub async fn result(mut self) -> Result<ExecutionResult, RuntimeError> {
+        self.background.check()?;
         self.events.close();
         let run = self.run.as_mut().map_err(|forked| RuntimeError::Forked(*forked))?;
-        match run.await {
+        match self.background.serve(run).await? {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -79,13 +89,16 @@ impl Stream for Execution {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_next(cx)
+        self.poll_event(cx)
     }
 }
 
 impl Drop for Execution {
     fn drop(&mut self) {
-        if let Ok(run) = &self.run {
+        // In a fork it is another process's, and tokio may not be asked.
+        if let Ok(run) = &self.run
+            && self.background.check().is_ok()
+        {
             run.abort();
         }
     }

@@ -85,7 +85,8 @@ impl Doubts {
                 let calls = self.present();
                 confirm(&calls, &asked);
                 asked = ask(&calls);
-                if calls.is_empty() && std::mem::replace(&mut is_idle, calls.is_empty()) && self.rest() {
+                let was_idle = std::mem::replace(&mut is_idle, calls.is_empty());
+                if was_idle && is_idle && self.rest() {
                     break;
                 }
             }

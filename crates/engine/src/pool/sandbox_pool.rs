@@ -86,6 +86,11 @@ impl SandboxPool {
     /// [`Self::checkout`] uses. One that was started under it before is held no more, and cells
     /// that are checked out of it stay until they are given back.
     pub async fn startup(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
+        let started = self.registry.background.serve(self.start_all(blueprints)).await;
+        started.map_err(CheckoutError::from)?
+    }
+
+    async fn start_all(&self, blueprints: Vec<Blueprint>) -> Result<(), PoolError> {
         let mut starting = JoinSet::new();
         for (number, blueprint) in blueprints.into_iter().enumerate() {
             let registry = Arc::clone(&self.registry);

@@ -71,13 +71,22 @@ pub(crate) fn in_a_run() {
     while sandbox.stats().leased < 2 {
         assert!(run.as_mut().poll(&mut cx).is_pending(), "the script takes longer");
     }
-    let mut run = Some(run);
+    let mut stream = sandbox.stream("print('on')\ntime.sleep(0.3)\nemit_result(1)");
+    block_on(stream.next()).expect("it is under way");
+    let (mut run, mut stream) = (Some(run), Some(stream));
     let child = fork(AssertUnwindSafe(|| {
+        let mut stream = stream.take().expect("it is taken once");
+        assert_eq!(block_on(stream.next()), None);
+        let told = block_on(stream.result());
+        assert!(matches!(told, Err(RuntimeError::Forked { .. })), "{told:?}");
         let mut run = run.take().expect("it is taken once");
         let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(polled, Poll::Ready(Err(RuntimeError::Forked { .. }))), "{polled:?}");
     }));
     ends_well(child);
+    let stream = stream.take().expect("the child took its own copy");
+    let result = block_on(stream.result()).expect("a run");
+    assert!(result.final_data.is_some(), "{result:#?}");
     let result = block_on(run.take().expect("the child took its own copy")).expect("a run");
     assert!(result.final_data.is_some(), "{result:#?}");
     drop(session);
