@@ -15,11 +15,17 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, outcome) = oneshot::channel();
-    thread::Builder::new().name(name.to_owned()).spawn(move || {
+    named(name).spawn(move || {
         // The waiting caller may have given up.
         let _ = done.send(work());
     })?;
     outcome.await.map_err(|_| io::Error::other(format!("the thread {name} panicked")))
+}
+
+/// A thread to be started. The host's environment has no say in its stack (`RUST_MIN_STACK`).
+pub(crate) fn named(name: &str) -> thread::Builder {
+    const STACK: usize = 2 << 20;
+    thread::Builder::new().name(name.to_owned()).stack_size(STACK)
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ pub use sys::bounds;
 #[cfg(confine)]
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
+pub use sys::lineage::lineage;
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, in all of this
 /// program. By default a signal would end it. Programs started from it, and cells, still get the

@@ -9,7 +9,7 @@ use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, HostFrame};
 use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::pool::Lease;
-use belljar_engine::{Cell, CellUsage, Leftovers, Until};
+use belljar_engine::{Cell, CellUsage, Leftovers, Process, Until};
 use tracing::Instrument;
 
 use crate::control::Wishes;
@@ -209,6 +209,7 @@ impl ScriptExecutor {
             deadlines: Deadlines::new(started, timeout, self.allowance(used_before), wishes),
             listener,
             progress: Progress::with_limit(limit),
+            process: Process::this(),
         };
         let conditions = self.conditions(timeout);
         let terms = Terms { request: line.into(), leftovers, used_before, started, until, conditions };

@@ -67,8 +67,8 @@ impl Sandbox {
         Ok(self.hold.fill(count).await?)
     }
 
-    /// Waits until nothing runs in any cell of its template, and cells that are used again have
-    /// been reset.
+    /// Waits until no run is in progress and no session is open in any cell of its template, and
+    /// cells that are used again have been reset.
     pub async fn at_rest(&self) {
         self.hold.at_rest().await;
     }

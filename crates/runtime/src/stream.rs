@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use belljar_core::{Event, ExecutionResult};
-use belljar_engine::{Background, Forked};
+use belljar_engine::{Background, CallersWaker, Forked};
 use futures_core::Stream;
 use tokio::task::JoinHandle;
 
@@ -23,6 +23,7 @@ pub struct Execution {
     events: Reader,
     run: Result<JoinHandle<Result<ExecutionResult, RuntimeError>>, Forked>,
     background: Background,
+    waker: CallersWaker,
     handle: RunHandle,
 }
 
@@ -38,7 +39,7 @@ impl Execution {
     {
         let (queue, events) = queue();
         let run = background.nearby().map(|tokio| tokio.spawn(run(queue, Wishes::of(handle.clone()))));
-        Self { events, run, background: background.clone(), handle }
+        Self { events, run, background: background.clone(), waker: CallersWaker::default(), handle }
     }
 
     /// Cancels or interrupts the run from elsewhere.
@@ -63,7 +64,7 @@ impl Execution {
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         match self.background.check() {
-            Ok(()) => self.events.poll_next(cx),
+            Ok(()) => self.events.poll_next(&mut Context::from_waker(self.waker.of(cx))),
             // In a fork nobody tells any. The result says so.
             Err(_) => Poll::Ready(None),
         }

@@ -4,12 +4,12 @@
 //! with a runtime that nobody drives ever happens. Tokio does not tell, so such a runtime is asked:
 //! it gets a task that says that it was run. Nobody waits for the answer on the way of a call. A
 //! runtime that does not answer in time is held for one that nobody drives, and what was registered
-//! there moves to Belljar's own threads. If that is wrong, because it was only busy, nothing is
-//! lost but a few microseconds.
+//! there moves to Belljar's own threads, until it answers. If that is wrong, because it was only
+//! busy, nothing is lost but a few microseconds.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Wake as _;
 use std::time::Duration;
 
@@ -21,25 +21,19 @@ use super::relay::Relay;
 /// How long a runtime has to answer.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Whether it takes somebody on this thread to drive the runtime that the thread is in, and nobody
-/// may be. A task is run by whoever drives its runtime, and one with several threads drives itself.
-pub(super) fn is_in_doubt(here: &Handle) -> bool {
-    here.runtime_flavor() == RuntimeFlavor::CurrentThread && tokio::task::try_id().is_none()
+/// Whether a runtime is driven by threads of its own. The others need somebody who drives them. To
+/// be in a task says nothing: it may be another runtime's.
+pub(super) fn drives_itself(runtime: &Handle) -> bool {
+    runtime.runtime_flavor() == RuntimeFlavor::MultiThread
 }
 
 /// A call that waits in a runtime that perhaps nobody drives.
 pub(super) struct Doubt {
     runtime: Handle,
     caller: Arc<Relay>,
-    is_confirmed: AtomicBool,
 }
 
 impl Doubt {
-    /// Whether nobody drives it.
-    pub(super) fn is_confirmed(&self) -> bool {
-        self.is_confirmed.load(Ordering::Acquire)
-    }
-
     pub(super) fn is_about(&self, runtime: &Handle) -> bool {
         self.runtime.id() == runtime.id()
     }
@@ -48,29 +42,48 @@ impl Doubt {
 /// All such calls.
 #[derive(Default)]
 pub(super) struct Doubts {
-    waiting: Mutex<Waiting>,
+    known: Mutex<Known>,
+    /// Whether any is confirmed. Most hosts have none, and need no lock to know.
+    are_confirmed: AtomicBool,
     begin: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Known {
     calls: Vec<Weak<Doubt>>,
+    /// What runtimes were asked, and have not answered in time.
+    undriven: HashMap<Id, Question>,
     /// Whether somebody comes back to look. Then it need not be woken for one more.
     is_looked_after: bool,
 }
 
+/// Whether a runtime has run the task that it was given. Once the runtime is gone nobody else has
+/// this.
+type Question = Arc<AtomicBool>;
+
 impl Doubts {
     /// Looks after a call until it is dropped.
     pub(super) fn about(&self, runtime: Handle, caller: Arc<Relay>) -> Arc<Doubt> {
-        let doubt = Arc::new(Doubt { runtime, caller, is_confirmed: AtomicBool::new(false) });
-        let mut waiting = self.lock();
-        waiting.calls.push(Arc::downgrade(&doubt));
-        let is_looked_after = std::mem::replace(&mut waiting.is_looked_after, true);
-        drop(waiting);
+        let doubt = Arc::new(Doubt { runtime, caller });
+        let mut known = self.lock();
+        known.calls.push(Arc::downgrade(&doubt));
+        let is_looked_after = std::mem::replace(&mut known.is_looked_after, true);
+        drop(known);
         if !is_looked_after {
             self.begin.notify_one();
         }
         doubt
+    }
+
+    /// Whether nobody drives this runtime, as far as is known.
+    pub(super) fn are_confirmed_about(&self, runtime: &Handle) -> bool {
+        if !self.are_confirmed.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut known = self.lock();
+        known.undriven.retain(|_, asked| !asked.load(Ordering::Acquire) && Arc::strong_count(asked) > 1);
+        self.are_confirmed.store(!known.undriven.is_empty(), Ordering::Release);
+        known.undriven.contains_key(&runtime.id())
     }
 
     /// Asks around, for ever.
@@ -83,8 +96,8 @@ impl Doubts {
             loop {
                 tokio::time::sleep(PATIENCE).await;
                 let calls = self.present();
-                confirm(&calls, &asked);
-                asked = ask(&calls);
+                self.confirm(&calls, &asked);
+                asked = self.ask(&calls);
                 let was_idle = std::mem::replace(&mut is_idle, calls.is_empty());
                 if was_idle && is_idle && self.rest() {
                     break;
@@ -94,43 +107,47 @@ impl Doubts {
     }
 
     fn present(&self) -> Vec<Arc<Doubt>> {
-        let mut waiting = self.lock();
-        waiting.calls.retain(|call| call.strong_count() > 0);
-        waiting.calls.iter().filter_map(Weak::upgrade).filter(|call| !call.is_confirmed()).collect()
+        let mut known = self.lock();
+        known.calls.retain(|call| call.strong_count() > 0);
+        known.calls.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Asks each runtime once. Those that owe an answer are not asked again.
+    fn ask(&self, calls: &[Arc<Doubt>]) -> HashMap<Id, Question> {
+        let mut asked = HashMap::new();
+        for call in calls {
+            if !self.are_confirmed_about(&call.runtime) {
+                asked.entry(call.runtime.id()).or_insert_with(|| {
+                    let has_run = Question::default();
+                    let answer = Arc::clone(&has_run);
+                    call.runtime.spawn(async move { answer.store(true, Ordering::Release) });
+                    has_run
+                });
+            }
+        }
+        asked
+    }
+
+    fn confirm(&self, calls: &[Arc<Doubt>], asked: &HashMap<Id, Question>) {
+        for call in calls {
+            let question = asked.get(&call.runtime.id());
+            if let Some(question) = question.filter(|question| !question.load(Ordering::Acquire)) {
+                tracing::debug!("a call waits in a tokio runtime that nobody drives");
+                self.lock().undriven.insert(call.runtime.id(), Arc::clone(question));
+                self.are_confirmed.store(true, Ordering::Release);
+                call.caller.wake_by_ref();
+            }
+        }
     }
 
     /// Whether there is nothing to look after.
     fn rest(&self) -> bool {
-        let mut waiting = self.lock();
-        waiting.is_looked_after = waiting.calls.iter().any(|call| call.strong_count() > 0);
-        !waiting.is_looked_after
+        let mut known = self.lock();
+        known.is_looked_after = known.calls.iter().any(|call| call.strong_count() > 0);
+        !known.is_looked_after
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Asks each runtime once. Returns where its answer will be.
-fn ask(calls: &[Arc<Doubt>]) -> HashMap<Id, Arc<AtomicBool>> {
-    let mut asked = HashMap::new();
-    for call in calls {
-        asked.entry(call.runtime.id()).or_insert_with(|| {
-            let has_answered = Arc::new(AtomicBool::new(false));
-            let answer = Arc::clone(&has_answered);
-            call.runtime.spawn(async move { answer.store(true, Ordering::Release) });
-            has_answered
-        });
-    }
-    asked
-}
-
-fn confirm(calls: &[Arc<Doubt>], asked: &HashMap<Id, Arc<AtomicBool>>) {
-    for call in calls {
-        if asked.get(&call.runtime.id()).is_some_and(|answered| !answered.load(Ordering::Acquire)) {
-            tracing::debug!("a call waits in a tokio runtime that nobody drives");
-            call.is_confirmed.store(true, Ordering::Release);
-            call.caller.wake_by_ref();
-        }
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,13 +14,15 @@
 //! * `serve` decides where a call is polled.
 //! * `doubt` finds out whether anybody drives the runtime that a caller is in.
 //! * `relay` wakes callers, whatever their wakers do.
-//! * `per_process` keeps what a fork must not share.
+//! * `process` tells a process from those that it was forked from, and `per_process` keeps what a
+//!   fork must not share.
 //!
 //! [`Streams::come_here`]: crate::Streams::come_here
 //! [`Alarm`]: crate::Alarm
 
 mod doubt;
 mod per_process;
+mod process;
 mod relay;
 mod serve;
 
@@ -29,17 +31,19 @@ use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use self::doubt::{Doubts, is_in_doubt};
+use self::doubt::{Doubts, drives_itself};
 pub(crate) use self::per_process::PerProcess;
+pub use self::process::Process;
+pub use self::relay::CallersWaker;
 use self::serve::{Call, honest_context};
 use crate::EngineError;
+use crate::blocking::named;
 
 /// Where Belljar's own work is done.
 #[derive(Clone)]
@@ -49,7 +53,9 @@ pub struct Background {
     turn: Arc<AtomicUsize>,
     doubts: Arc<Doubts>,
     /// The process that it belongs to. Threads do not follow a fork.
-    process: u32,
+    process: Process,
+    /// Its number, for people.
+    process_id: u32,
 }
 
 /// A thread with a tokio runtime of its own. It ends when this is dropped.
@@ -83,7 +89,13 @@ impl Background {
         threads.extend(start());
         let (threads, doubts) = (Arc::<[Thread]>::from(threads), Arc::<Doubts>::default());
         threads[0].handle.spawn(Arc::clone(&doubts).resolve());
-        Ok(Self { threads, turn: Arc::default(), doubts, process: std::process::id() })
+        Ok(Self {
+            threads,
+            turn: Arc::default(),
+            doubts,
+            process: Process::this(),
+            process_id: std::process::id(),
+        })
     }
 
     /// Where to do the next thing. They take turns.
@@ -93,12 +105,12 @@ impl Background {
 
     /// Whether this is still the process that it was started in, and no fork of it.
     pub(crate) fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        self.process.is_this()
     }
 
     /// Refuses a fork of the process that it was started in.
     pub fn check(&self) -> Result<(), Forked> {
-        if self.is_here() { Ok(()) } else { Err(Forked { made_in: self.process }) }
+        if self.is_here() { Ok(()) } else { Err(Forked { made_in: self.process_id }) }
     }
 
     /// Does work here, from beginning to end, whoever waits for it. Dropping the future ends it.
@@ -129,7 +141,7 @@ impl Background {
     /// nobody would do it.
     pub fn nearby(&self) -> Result<Handle, Forked> {
         self.check()?;
-        let own = honest_context().filter(|own| self.owns(own) || !is_in_doubt(own));
+        let own = honest_context().filter(|own| self.owns(own) || drives_itself(own));
         Ok(own.unwrap_or_else(|| self.handle().clone()))
     }
 
@@ -141,7 +153,7 @@ impl Background {
 
 impl std::fmt::Debug for Background {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Background").field("process", &self.process).finish_non_exhaustive()
+        f.debug_struct("Background").field("process", &self.process_id).finish_non_exhaustive()
     }
 }
 
@@ -165,7 +177,7 @@ fn start() -> io::Result<Thread> {
         }
         Err(error) => drop(built.send(Err(error))),
     };
-    thread::Builder::new().name("belljar".into()).spawn(work)?;
+    named("belljar").spawn(work)?;
     let handle = handle.recv_timeout(WITHIN).map_err(|_| {
         io::Error::other(
             "it does not come up. A process that was forked while another thread set up its first tokio runtime cannot set up one",
@@ -177,6 +189,7 @@ fn start() -> io::Result<Thread> {
 #[cfg(test)]
 mod tests {
     use std::task::{Context, Poll, Waker};
+    use std::thread;
 
     use super::*;
     use crate::Alarm;

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use super::Process;
+
 /// One value for each process. A fork finds none of its parent's and makes its own.
 ///
 /// It is no lock, because a fork could find that locked, and nobody who would unlock it.
@@ -10,7 +12,7 @@ pub(crate) struct PerProcess<T> {
 }
 
 struct Entry<T> {
-    process: u32,
+    process: Process,
     value: T,
     /// Made in a fork of that process.
     next: PerProcess<T>,
@@ -23,7 +25,7 @@ impl<T> PerProcess<T> {
 
     /// That of this process. If several threads make one at the same time, one of them is kept.
     pub(crate) fn get_or_try_make<E>(&self, mut make: impl FnMut() -> Result<T, E>) -> Result<&T, E> {
-        let process = std::process::id();
+        let process = Process::this();
         let mut place = self;
         loop {
             let entry = match place.first.get() {
@@ -56,7 +58,8 @@ mod tests {
     #[test]
     fn a_fork_makes_its_own() {
         let place = PerProcess::new();
-        let parents = Entry { process: std::process::id() + 1, value: 1, next: PerProcess::new() };
+        let another = Process::of_a_test();
+        let parents = Entry { process: another, value: 1, next: PerProcess::new() };
         let _ = place.first.set(Box::new(parents));
         assert_eq!(place.get_or_try_make(|| Ok::<_, ()>(2)), Ok(&2));
     }

@@ -1,18 +1,18 @@
 //! Where a call is polled, decided anew each time it is.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-use super::doubt::{Doubt, is_in_doubt};
-use super::relay::Relay;
+use super::doubt::{Doubt, drives_itself};
+use super::relay::CallersWaker;
 use super::{Background, Forked};
 
 /// A call, as long as it is polled.
 pub(super) struct Call<'a> {
     background: &'a Background,
-    woken: Option<(Arc<Relay>, Waker)>,
+    waker: CallersWaker,
     /// Our own, where the caller's will not do. Once chosen it stays: what is registered need not
     /// move between the two.
     borrowed: Option<Handle>,
@@ -21,7 +21,7 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn new(background: &'a Background) -> Self {
-        Self { background, woken: None, borrowed: None, doubt: None }
+        Self { background, waker: CallersWaker::default(), borrowed: None, doubt: None }
     }
 
     /// Polls in the caller's own tokio runtime if it is fit for that, otherwise in one of ours.
@@ -31,48 +31,36 @@ impl<'a> Call<'a> {
         poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<Result<T, Forked>> {
         self.background.check()?;
-        let waker = self.waker(caller);
-        let mut cx = Context::from_waker(&waker);
-        let polled = match self.own_context() {
+        let own = self.own_context();
+        let mut cx = Context::from_waker(self.waker.of(caller));
+        let polled = match &own {
+            Some(_) => poll(&mut cx),
             None => {
                 let borrowed = self.borrowed.get_or_insert_with(|| self.background.handle().clone());
                 let _entered = borrowed.enter();
                 poll(&mut cx)
             }
-            Some(own) => {
-                let polled = poll(&mut cx);
-                if polled.is_pending() {
-                    self.look_after(own);
-                }
-                polled
-            }
         };
+        // A sink may have forked, and come back twice.
+        self.background.check()?;
+        if let (Some(own), Poll::Pending) = (own, &polled) {
+            self.look_after(own);
+        }
         polled.map(Ok)
-    }
-
-    /// A waker for as long as the call lasts, whoever polls it.
-    fn waker(&mut self, caller: &Context<'_>) -> Waker {
-        let (relay, waker) = self.woken.get_or_insert_with(|| {
-            let relay = Relay::new(caller.waker().clone());
-            (Arc::clone(&relay), relay.into())
-        });
-        relay.redirect(caller.waker());
-        waker.clone()
     }
 
     fn own_context(&self) -> Option<Handle> {
         let own = honest_context()?;
-        let is_undriven =
-            self.doubt.as_ref().is_some_and(|doubt| doubt.is_about(&own) && doubt.is_confirmed());
+        let is_undriven = self.background.doubts.are_confirmed_about(&own);
         (!is_undriven).then_some(own)
     }
 
     /// If perhaps nobody drives the runtime that the call waits in, has that found out.
     fn look_after(&mut self, own: Handle) {
-        if !is_in_doubt(&own) || self.background.owns(&own) {
+        if drives_itself(&own) || self.background.owns(&own) {
             self.doubt = None;
         } else if !self.doubt.as_ref().is_some_and(|doubt| doubt.is_about(&own))
-            && let Some((relay, _)) = &self.woken
+            && let Some(relay) = self.waker.relay()
         {
             self.doubt = Some(self.background.doubts.about(own, Arc::clone(relay)));
         }

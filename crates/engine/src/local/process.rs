@@ -3,7 +3,6 @@
 use std::io;
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid, waitpid,
@@ -12,6 +11,7 @@ use tokio::sync::watch;
 
 use super::home::{Home, Place};
 use crate::End;
+use crate::blocking::named;
 
 /// A handle on a process and on the process group that it leads.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl Process {
             drop(files);
             tell.send_replace(Progress::Tidied(end));
         };
-        match thread::Builder::new().name("belljar-local".into()).spawn(wait) {
+        match named("belljar-local").spawn(wait) {
             Ok(_) => Ok(process),
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);

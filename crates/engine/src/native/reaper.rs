@@ -17,6 +17,7 @@ use belljar_jail::cgroup::CellCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::lingering::{Lingering, Lingers};
+use crate::blocking::named;
 
 /// What is left of a cell: a handle on its PID 1, and what to tidy up once that is gone.
 pub(super) struct Remains {
@@ -80,7 +81,7 @@ impl Reaper {
             helpers: Vec::new(),
             outstanding: Arc::clone(&outstanding),
         };
-        thread::Builder::new().name("belljar-reaper".into()).spawn(move || work.run())?;
+        named("belljar-reaper").spawn(move || work.run())?;
         Ok(Self { queue, outstanding })
     }
 

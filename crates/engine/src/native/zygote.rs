@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use belljar_jail::{CellOrder, Launched, shortage};
@@ -19,6 +18,7 @@ use tokio::io::unix::AsyncFd;
 use super::NativeError;
 use super::reaper::{self, Reaper};
 use crate::EngineError;
+use crate::blocking::named;
 use crate::watch::watch;
 
 /// A zygote. Dropping it ends it and all its cells.
@@ -379,7 +379,7 @@ impl LastWords {
                 }
             };
             // The thread ends with the zygote, because only the zygote holds the other end.
-            let _ = thread::Builder::new().name("belljar-stderr".into()).spawn(listen);
+            let _ = named("belljar-stderr").spawn(listen);
         }
         Self { lines, heard }
     }

@@ -4,12 +4,11 @@
 //! threads of their own.
 
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::Duration;
 
 use super::registry::{Entry, Registry};
 use super::template_pool::{Ending, TemplatePool};
-use crate::blocking::on_a_thread;
+use crate::blocking::{named, on_a_thread};
 use crate::timeout;
 
 /// Ends a template and waits until it has ended.
@@ -41,7 +40,7 @@ impl Registry {
             ending.iter().for_each(|pool| pool.close(Ending::Closed));
             drop((ending, known));
         };
-        if thread::Builder::new().name("belljar-end".into()).spawn(work).is_err() {
+        if named("belljar-end").spawn(work).is_err() {
             // A machine that has no thread to give: whoever is here waits.
             pools.iter().for_each(|pool| pool.close(Ending::Closed));
         }

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use serde::Deserialize;
 
 use super::interpreter::Interpreter;
+use crate::blocking::named;
 
 /// Runs on any Python 3, so that an old one is reported as old and not as broken.
 ///
@@ -158,7 +159,7 @@ fn finish(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>
 /// Reads a pipe to its end on a thread of its own, and keeps only the beginning.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
     let (done, output) = channel();
-    thread::Builder::new().name("belljar-probe".into()).spawn(move || {
+    named("belljar-probe").spawn(move || {
         let mut kept = Vec::new();
         if let Some(mut pipe) = pipe {
             let _ = pipe.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept);

@@ -7,6 +7,7 @@
 //! - `init`: the program that PID 1 of a cell becomes.
 //! - `encoding`: how plain data reaches the programs that the crate carries.
 //! - `file_size`: keeps the signal of the limit on file sizes from a thread.
+//! - `lineage`: tells a process from those that it was forked from.
 //! - `entry`: lets a program that links another crate run a function of it instead of `main`.
 
 #[path = "init/bounds.rs"]
@@ -19,3 +20,4 @@ pub(crate) mod entry;
 pub(crate) mod file_size;
 #[cfg(confine)]
 pub(crate) mod kernel;
+pub(crate) mod lineage;

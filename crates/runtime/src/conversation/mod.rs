@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use belljar_core::ExecutionResult;
 use belljar_core::wire::{HostFrame, Lines};
-use belljar_engine::{Cell, CellUsage, Leftovers, Output, Until};
+use belljar_engine::{Cell, CellUsage, Leftovers, Output, Process, Until};
 use bytes::Bytes;
 
 pub(crate) use self::listener::Listener;
@@ -57,6 +57,8 @@ pub(crate) struct Conversation<'a, 's> {
     pub(crate) deadlines: Deadlines<'a>,
     pub(crate) listener: Listener<'s>,
     pub(crate) progress: Progress,
+    /// The one that it takes place in.
+    pub(crate) process: Process,
 }
 
 /// How far a run has come.
@@ -195,15 +197,21 @@ impl<'s> Conversation<'_, 's> {
             return ending;
         }
         loop {
-            let Self { cell, deadlines, progress, listener, transcript, limit, .. } = self;
+            let Self { cell, deadlines, progress, listener, transcript, limit, process, .. } = self;
             // Once the outcome is known, only the script's end is left. It has little time for
             // that, and none of it is the listener's.
             let is_ending = transcript.has_outcome();
+            let process = *process;
             let output = tokio::select! {
                 biased;
                 call = deadlines.call() => Err(call),
                 output = poll_fn(|cx| {
                     let _ = listener.poll_tell(cx);
+                    if !process.is_this() {
+                        // The sink has forked, and come back in the child too. The cell is its
+                        // parent's.
+                        return Poll::Pending;
+                    }
                     match is_ending || listener.keeps_up(*limit) {
                         true => progress.poll_cell(*cell, cx),
                         false => {

@@ -60,7 +60,12 @@ async fn buffers_of_pipes_and_sockets() {
     let Some(result) = attack.run(script).await else { return };
     // Whichever bound comes first: the kernel has one of its own for each user's pipes.
     assert!(matches!(result.verdict, Verdict::Oom | Verdict::Exception), "{result:#?}");
-    assert!(result.usage.peak_memory_bytes.unwrap() <= 33 << 20, "{:?}", result.usage);
+    match result.usage.peak_memory_bytes {
+        Some(peak) => assert!(peak <= 33 << 20, "{:?}", result.usage),
+        // No process owns such buffers. Where the kernel finds nothing else to kill in a container,
+        // it kills the supervisor, too, and that is the one who counts.
+        None => assert_eq!((result.verdict, belljar_testing::engine()), (Verdict::Oom, "docker")),
+    }
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use belljar::{Runtime, RuntimeError, Sandbox, SandboxConfig, Session};
+use belljar::{Event, Runtime, RuntimeError, Sandbox, SandboxConfig, Session};
 
 use crate::no_tokio::block_on;
-use crate::system::{ends_well, fork};
+use crate::system::{ends_well, fork, fork_and_return, leave, new_pid_namespace};
 
 type Opened = (Runtime, Sandbox, Session);
 
@@ -91,6 +91,49 @@ pub(crate) fn in_a_run() {
     assert!(result.final_data.is_some(), "{result:#?}");
     drop(session);
     block_on(runtime.shutdown());
+}
+
+/// A sink forks, and comes back in both processes.
+pub(crate) fn in_a_sink() {
+    const LINES: usize = 200;
+    let (runtime, sandbox, session) = block_on(open());
+    let parent = std::process::id();
+    let mut child = None;
+    let script = format!("for i in range({LINES}):\n    print(i)\n    time.sleep(0.001)\nemit_result(1)");
+    let told = block_on(sandbox.run_with(script, |_: Event| {
+        if child.is_none() {
+            child = Some(fork_and_return());
+            // The child has all the time in the world to take what is not its own.
+            let in_child = std::process::id() != parent;
+            std::thread::sleep(Duration::from_millis(if in_child { 100 } else { 300 }));
+        }
+    }));
+    let Some(Some(child)) = child else {
+        let is_told = matches!(told, Err(RuntimeError::Forked { .. }));
+        leave(i32::from(!is_told));
+    };
+    ends_well(child);
+    let result = told.expect("a run");
+    assert_eq!(result.stdout.lines().count(), LINES, "{result:#?}");
+    drop(session);
+    block_on(runtime.shutdown());
+}
+
+/// The first process of a pid namespace forks the first process of another. Both have number 1.
+pub(crate) fn same_number() {
+    assert_eq!(std::process::id(), 1, "else this shows nothing");
+    let mut opened = Some(block_on(open()));
+    new_pid_namespace();
+    let child = fork(AssertUnwindSafe(|| {
+        assert_eq!(std::process::id(), 1, "else this shows nothing");
+        block_on(is_told(opened.take().expect("it is taken once")));
+    }));
+    ends_well(child);
+    let (_runtime, sandbox, mut session) = opened.take().expect("the child took its own copy");
+    let result = block_on(session.step("emit_result(x)")).expect("a step");
+    assert_eq!(result.final_data.expect("a result").as_str(), "42");
+    // Nothing more can be forked here, once the first process of the new namespace has ended.
+    drop(sandbox);
 }
 
 /// Other threads use everything, and may hold any lock, while the host forks.

@@ -4,13 +4,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 use belljar::{Event, ExecutionResult, RuntimeError, Sandbox, Verdict};
+use tokio_util::context::TokioContext;
 
 use crate::no_tokio::block_on;
-use crate::runtimes::{answers, current_thread, open};
+use crate::runtimes::{answers, current_thread, multi_thread, open};
 
 /// It says when it is under way, and ends some time after that.
 const SCRIPT: &str = "print('on')\ntime.sleep(0.3)\nemit_result(6 * 7)";
@@ -80,49 +81,28 @@ pub(crate) fn paused() {
     });
 }
 
-/// A runtime is entered, and nobody drives it. Another executor polls.
+/// A runtime is entered, and nobody drives it. Another executor polls, or a task of another
+/// runtime, or a task of a set.
 pub(crate) fn entered() {
     let idle = current_thread();
-    let _entered = idle.enter();
-    let (runtime, sandbox) = block_on(open());
-    block_on(answers(&sandbox));
-    block_on(async {
-        let mut session = sandbox.session().await.expect("a session");
-        is_well(session.step("x = 6").await);
-        is_well(session.stream("emit_result(x * 7)").result().await);
-        is_well(sandbox.stream(SCRIPT).result().await);
-        let result = sandbox.run_within(Duration::from_secs(1), "while True: pass").await.expect("a run");
-        assert_eq!(result.verdict, Verdict::TimeoutWall, "{result:#?}");
-        runtime.shutdown().await;
-    });
+    {
+        let _entered = idle.enter();
+        block_on(everything());
+        block_on(tokio::task::LocalSet::new().run_until(everything()));
+    }
+    let busy = multi_thread();
+    let in_idle = TokioContext::new(everything(), idle.handle().clone());
+    busy.block_on(async { tokio::spawn(in_idle).await.expect("it does not panic") });
 }
 
-/// Panics each time.
-struct Panics;
-
-impl Wake for Panics {
-    fn wake(self: Arc<Self>) {
-        panic!("as it is meant to");
-    }
-}
-
-/// The wakers of an executor panic, and Belljar goes on for everybody else.
-pub(crate) fn panicking_wakers() {
-    let (runtime, sandbox) = block_on(open());
-    let waker = Waker::from(Arc::new(Panics));
-    let mut cx = Context::from_waker(&waker);
-    for _ in 0..3 {
-        let mut calls: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = vec![
-            Box::pin(async { is_well(sandbox.run(SCRIPT).await) }),
-            Box::pin(async { drop(sandbox.session().await.expect("a session")) }),
-            Box::pin(sandbox.at_rest()),
-        ];
-        // Nobody is woken, so it looks again and again.
-        while !calls.is_empty() {
-            calls.retain_mut(|call| call.as_mut().poll(&mut cx).is_pending());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-    block_on(answers(&sandbox));
-    block_on(runtime.shutdown());
+async fn everything() {
+    let (runtime, sandbox) = open().await;
+    answers(&sandbox).await;
+    let mut session = sandbox.session().await.expect("a session");
+    is_well(session.step("x = 6").await);
+    is_well(session.stream("emit_result(x * 7)").result().await);
+    is_well(sandbox.stream(SCRIPT).result().await);
+    let result = sandbox.run_within(Duration::from_secs(1), "while True: pass").await.expect("a run");
+    assert_eq!(result.verdict, Verdict::TimeoutWall, "{result:#?}");
+    runtime.shutdown().await;
 }

@@ -9,6 +9,7 @@ mod ordinary;
 mod runtimes;
 mod startup;
 mod system;
+mod wakers;
 
 use std::process::ExitCode;
 
@@ -20,10 +21,12 @@ fn main() -> ExitCode {
         "forked-child" => forks::forked_child(),
         "few-descriptors" => few_descriptors::run(),
         "entered-and-not-driven" => halfway::entered(),
+        "forked-in-a-sink" => forks::in_a_sink(),
+        "same-number-in-a-fork" => forks::same_number(),
         "forked-in-a-run" => forks::in_a_run(),
         "forks-at-any-moment" => forks::at_any_moment(),
         "moved-halfway" => halfway::moved(),
-        "panicking-wakers" => halfway::panicking_wakers(),
+        "panicking-wakers" => wakers::run(),
         "paused-halfway" => halfway::paused(),
         "no-tokio" => no_tokio::run(),
         "opened-on-a-runtime-that-is-gone" => runtimes::opened_on_a_runtime_that_is_gone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belljar::{Runtime, RuntimeError, Sandbox, SandboxConfig, Verdict};
 use tokio::runtime::Builder;
 
-fn multi_thread() -> tokio::runtime::Runtime {
+pub(crate) fn multi_thread() -> tokio::runtime::Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a tokio runtime")
 }
 

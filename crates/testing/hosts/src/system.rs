@@ -5,6 +5,13 @@ mod calls {
     unsafe extern "C" {
         fn fork() -> i32;
         fn _exit(code: i32) -> !;
+        fn unshare(flags: i32) -> i32;
+    }
+
+    pub(crate) fn unshare_pids() -> i32 {
+        const CLONE_NEWPID: i32 = 0x2000_0000;
+        // SAFETY: only where the next child is put is changed.
+        unsafe { unshare(CLONE_NEWPID) }
     }
 
     pub(crate) fn fork_here() -> i32 {
@@ -29,6 +36,21 @@ pub(crate) fn fork(work: impl FnOnce() + std::panic::UnwindSafe) -> Pid {
         }
         child => Pid::from_raw(child).expect("there can be another process"),
     }
+}
+
+/// Forks and comes back twice: with the child's id, and in the child with none.
+pub(crate) fn fork_and_return() -> Option<Pid> {
+    Pid::from_raw(calls::fork_here())
+}
+
+/// Ends this process without running anything more of it.
+pub(crate) fn leave(code: i32) -> ! {
+    calls::leave(code)
+}
+
+/// Puts the next child into a pid namespace of its own.
+pub(crate) fn new_pid_namespace() {
+    assert_eq!(calls::unshare_pids(), 0, "{}", std::io::Error::last_os_error());
 }
 
 /// Waits for a child, which must end well.

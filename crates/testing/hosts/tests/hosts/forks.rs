@@ -72,6 +72,22 @@ fn a_run_that_a_fork_cuts_in_two_is_answered_in_the_child_and_goes_on_in_the_par
 }
 
 #[test]
+fn a_fork_in_a_sink_takes_nothing_from_the_parent() {
+    succeeds(host("forked-in-a-sink"));
+}
+
+#[test]
+fn a_fork_that_has_the_number_of_its_parent_is_told() {
+    if !rustix::process::getuid().is_root() {
+        return; // It takes root to make a pid namespace without a user namespace.
+    }
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--fork", "--pid", "--mount-proc", env!("CARGO_BIN_EXE_belljar-host")]);
+    command.arg("same-number-in-a-fork").env("BELLJAR_CACHE", belljar_testing::cache());
+    succeeds(command);
+}
+
+#[test]
 fn a_fork_at_any_moment_hangs_nowhere() {
     succeeds(host("forks-at-any-moment"));
 }
