@@ -218,7 +218,7 @@ impl EngineError {
 
 /// The end of a message about an error that a limit on files, processes or threads caused: what to
 /// do. Other shortages mean different things in different places.
-fn limit_in_the_way(error: &io::Error) -> String {
+pub(crate) fn limit_in_the_way(error: &io::Error) -> String {
     #[cfg(any(feature = "native", feature = "docker", feature = "local"))]
     {
         const EAGAIN: i32 = 11;

@@ -64,7 +64,7 @@ mod trust;
 #[cfg(any(feature = "native", feature = "local"))]
 mod watch;
 
-pub use background::{Background, CallersWaker, Forked, Process};
+pub use background::{Background, CallersWaker, Forked, InProcess, Process};
 pub use belljar_core::{ProtectionState, ProtectionStatus};
 pub use bytes::Bytes;
 pub use capabilities::Capabilities;

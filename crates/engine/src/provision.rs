@@ -13,6 +13,7 @@ use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
+use crate::error::limit_in_the_way;
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
 
@@ -165,7 +166,7 @@ pub enum ProvisionError {
     #[error(transparent)]
     Layer(#[from] LayerError),
     /// No thread could be started for it.
-    #[error("start a background step failed")]
+    #[error("a thread that looks for it could not be started{}", limit_in_the_way(_0))]
     Thread(#[source] std::io::Error),
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use belljar_engine::Process;
 use tokio::sync::Notify;
 
 /// Cancels or interrupts a run from anywhere. Cheap to clone.
@@ -14,11 +15,29 @@ pub struct RunHandle {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     cancel: AtomicBool,
     interrupt: AtomicBool,
     changed: Notify,
+    /// Where it was made. In a fork nobody listens, and the list of who does may be locked for
+    /// ever.
+    process: Process,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        let (cancel, interrupt) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { cancel, interrupt, changed: Notify::new(), process: Process::this() }
+    }
+}
+
+impl Shared {
+    fn tell(&self) {
+        if self.process.is_this() {
+            self.changed.notify_one();
+        }
+    }
 }
 
 impl RunHandle {
@@ -26,7 +45,7 @@ impl RunHandle {
     /// cancelled, unless its outcome was already known. A session is over afterwards.
     pub fn cancel(&self) {
         self.shared.cancel.store(true, Ordering::Release);
-        self.shared.changed.notify_one();
+        self.shared.tell();
     }
 
     /// Raises `KeyboardInterrupt` in the script, as Ctrl-C would. A script that catches it goes on.
@@ -37,7 +56,7 @@ impl RunHandle {
     /// is noticed when that call returns. Interrupt again, or cancel.
     pub fn interrupt(&self) {
         self.shared.interrupt.store(true, Ordering::Release);
-        self.shared.changed.notify_one();
+        self.shared.tell();
     }
 
     /// Forgets what was requested before a run began.

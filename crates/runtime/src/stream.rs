@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use belljar_core::{Event, ExecutionResult};
-use belljar_engine::{Background, CallersWaker, Forked};
+use belljar_engine::{Background, CallersWaker, Forked, InProcess};
 use futures_core::Stream;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::RuntimeError;
@@ -20,8 +21,8 @@ use crate::sink::{Queue, Reader, queue};
 /// here. They take as much memory as the script's output, which `max_output_bytes` limits.
 #[derive(Debug)]
 pub struct Execution {
-    events: Reader,
-    run: Result<JoinHandle<Result<ExecutionResult, RuntimeError>>, Forked>,
+    events: InProcess<Reader>,
+    run: Result<InProcess<JoinHandle<Result<ExecutionResult, RuntimeError>>>, Forked>,
     background: Background,
     waker: CallersWaker,
     handle: RunHandle,
@@ -38,7 +39,8 @@ impl Execution {
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
     {
         let (queue, events) = queue();
-        let run = background.nearby().map(|tokio| tokio.spawn(run(queue, Wishes::of(handle.clone()))));
+        let run = |tokio: Handle| InProcess::new(tokio.spawn(run(queue, Wishes::of(handle.clone()))));
+        let (run, events) = (background.nearby().map(run), InProcess::new(events));
         Self { events, run, background: background.clone(), waker: CallersWaker::default(), handle }
     }
 
@@ -76,7 +78,7 @@ impl Execution {
         self.background.check()?;
         self.events.close();
         let run = self.run.as_mut().map_err(|forked| RuntimeError::Forked(*forked))?;
-        match self.background.serve(run).await? {
+        match self.background.serve(&mut **run).await? {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -34,6 +34,10 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     pub(super) fn is_about(&self, runtime: &Handle) -> bool {
         self.runtime.id() == runtime.id()
     }

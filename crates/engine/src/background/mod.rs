@@ -14,13 +14,14 @@
 //! * `serve` decides where a call is polled.
 //! * `doubt` finds out whether anybody drives the runtime that a caller is in.
 //! * `relay` wakes callers, whatever their wakers do.
-//! * `process` tells a process from those that it was forked from, and `per_process` keeps what a
-//!   fork must not share.
+//! * `process` tells a process from those that it was forked from. `per_process` keeps what a fork
+//!   must not share, and `in_process` what it must not even drop.
 //!
 //! [`Streams::come_here`]: crate::Streams::come_here
 //! [`Alarm`]: crate::Alarm
 
 mod doubt;
+mod in_process;
 mod per_process;
 mod process;
 mod relay;
@@ -28,7 +29,6 @@ mod serve;
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -38,6 +38,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::doubt::{Doubts, drives_itself};
+pub use self::in_process::InProcess;
 pub(crate) use self::per_process::PerProcess;
 pub use self::process::Process;
 pub use self::relay::CallersWaker;
@@ -118,7 +119,7 @@ impl Background {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        let mut task = AbortOnDrop(self.handle().spawn(work));
+        let mut task = InProcess::new(AbortOnDrop(self.handle().spawn(work)));
         match self.serve(&mut task.0).await? {
             Ok(output) => Ok(output),
             // Nobody else can abort it, and the thread does not end before the process does.
@@ -133,7 +134,8 @@ impl Background {
     /// What the work waits for must be able to move: see [`Alarm`](crate::Alarm) and
     /// [`Streams::come_here`](crate::Streams::come_here).
     pub async fn serve<F: Future>(&self, work: F) -> Result<F::Output, Forked> {
-        let (mut call, mut work) = (Call::new(self), pin!(work));
+        // In a fork nothing of it may even be dropped.
+        let (mut call, mut work) = (Call::new(self), InProcess::new(Box::pin(work)));
         poll_fn(|caller| call.poll(caller, |cx| work.as_mut().poll(cx))).await
     }
 
@@ -188,6 +190,7 @@ fn start() -> io::Result<Thread> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::task::{Context, Poll, Waker};
     use std::thread;
 

@@ -1,7 +1,7 @@
 //! Where a call is polled, decided anew each time it is.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake as _};
 
 use tokio::runtime::Handle;
 
@@ -62,7 +62,12 @@ impl<'a> Call<'a> {
         } else if !self.doubt.as_ref().is_some_and(|doubt| doubt.is_about(&own))
             && let Some(relay) = self.waker.relay()
         {
-            self.doubt = Some(self.background.doubts.about(own, Arc::clone(relay)));
+            let doubt = self.background.doubts.about(own, Arc::clone(relay));
+            // If it was confirmed since this poll began, nobody is told of this call any more.
+            if self.background.doubts.are_confirmed_about(doubt.runtime()) {
+                relay.wake_by_ref();
+            }
+            self.doubt = Some(doubt);
         }
     }
 }

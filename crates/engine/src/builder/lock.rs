@@ -15,13 +15,29 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use super::stop::Stop;
+use crate::InProcess;
 
 /// How often a lock that another holds is asked for. An installer takes seconds.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The lock is held until this is dropped.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "kept for its drop, which unlocks")] File);
+pub(super) struct Lock(
+    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop, which unlocks"))]
+    InProcess<Unlocked>,
+);
+
+/// Unlocks when it is dropped. To close the file is not enough: if this process has been forked
+/// meanwhile, the fork has it open too.
+#[derive(Debug)]
+struct Unlocked(File);
+
+impl Drop for Unlocked {
+    fn drop(&mut self) {
+        // If that fails, the end of this process unlocks it.
+        let _ = self.0.unlock();
+    }
+}
 
 impl Lock {
     /// Takes the lock. If another holds it, calls `waiting` first. `None` if the wait was stopped.
@@ -33,12 +49,16 @@ impl Lock {
         waiting();
         while !stop.within(ASK_AGAIN)? {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Self(file))),
+                Ok(()) => return Ok(Some(Self::of(file))),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
         Ok(None)
+    }
+
+    fn of(file: File) -> Self {
+        Self(InProcess::new(Unlocked(file)))
     }
 
     /// Takes the lock if it is free. Otherwise returns the file to wait on.
@@ -52,9 +72,26 @@ impl Lock {
             .custom_flags(no_link)
             .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Ok(Self(file))),
+            Ok(()) => Ok(Ok(Self::of(file))),
             Err(TryLockError::WouldBlock) => Ok(Err(file)),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_that_has_the_file_open_does_not_hold_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let lock = Lock::try_take(&path).unwrap().unwrap();
+        // As a fork has it: the same open file, under another number.
+        let _of_a_fork = lock.0.0.try_clone().unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_err());
+        drop(lock);
+        assert!(Lock::try_take(&path).unwrap().is_ok());
     }
 }

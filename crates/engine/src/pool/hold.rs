@@ -13,8 +13,8 @@ use super::lease::Lease;
 use super::registry::Registry;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
-use crate::Background;
 use crate::engine::TemplateReport;
+use crate::{Background, InProcess};
 
 /// A share in a live template, from which cells are checked out.
 ///
@@ -29,7 +29,7 @@ struct Inner {
     /// Not kept alive by those who hold templates: without a registry nothing is kept warm.
     registry: Weak<Registry>,
     /// Cancelled when this hold is closed, and when the template ends.
-    closed: CancellationToken,
+    closed: InProcess<CancellationToken>,
     /// Whether the template still counts this hold.
     is_released: AtomicBool,
 }
@@ -46,7 +46,7 @@ impl TemplateHold {
         Self(Arc::new(Inner {
             pool: Arc::clone(pool),
             registry,
-            closed: pool.ended.child_token(),
+            closed: InProcess::new(pool.ended.child_token()),
             is_released: AtomicBool::new(false),
         }))
     }
@@ -180,8 +180,11 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.pool.background.is_here() {
+            // Without the last reference it stays as it is: it is another process's.
+            return std::mem::forget(Arc::clone(&self.pool));
+        }
         if self.release()
-            && self.pool.background.is_here()
             && let Some(registry) = self.registry.upgrade()
         {
             registry.keep_warm(&self.pool);

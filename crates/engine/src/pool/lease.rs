@@ -12,6 +12,7 @@ use tracing::{Instrument, debug_span};
 use super::checkout::CheckoutError;
 use super::hold::TemplateHold;
 use super::template_pool::TemplatePool;
+use crate::InProcess;
 use crate::cell::Cell;
 
 /// A cell for the time being.
@@ -29,7 +30,7 @@ pub struct Lease {
 
 /// Something runs in a leased cell. A pool that is shut down waits for these until its deadline.
 #[must_use = "what runs is in progress as long as this is held"]
-pub struct InProgress(#[expect(dead_code, reason = "counts while it exists")] TaskTrackerToken);
+pub struct InProgress(#[expect(dead_code, reason = "counts while it exists")] InProcess<TaskTrackerToken>);
 
 impl Lease {
     pub(super) fn new(given: Given, hold: TemplateHold) -> Self {
@@ -49,7 +50,7 @@ impl Lease {
     /// Says that something begins to run in the cell. Refused once the hold is closed or the pool
     /// is shut down.
     pub fn begin(&self) -> Result<InProgress, CheckoutError> {
-        let in_progress = InProgress(self.given.pool.runs.token());
+        let in_progress = InProgress(InProcess::new(self.given.pool.runs.token()));
         self.hold.check()?;
         self.given.is_running.store(true, Ordering::Relaxed);
         Ok(in_progress)
@@ -103,6 +104,7 @@ impl Drop for Given {
     fn drop(&mut self) {
         let Some(cell) = self.cell.take() else { return };
         if !self.pool.background.is_here() {
+            std::mem::forget(Arc::clone(&self.pool));
             return std::mem::forget(cell);
         }
         if self.ended_cleanly && cell.uses_left() > 0 {

@@ -273,10 +273,6 @@ async fn end_what_is_over(registry: Weak<Registry>, released: Arc<Notify>) {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        match self.background.is_here() {
-            true => self.released.notify_one(),
-            // Without the last reference the engine stays as it is: it is another process's.
-            false => std::mem::forget(Arc::clone(&self.engine)),
-        }
+        self.released.notify_one();
     }
 }

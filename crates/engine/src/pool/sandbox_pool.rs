@@ -188,6 +188,15 @@ impl SandboxPool {
     }
 }
 
+impl Drop for SandboxPool {
+    fn drop(&mut self) {
+        if !self.registry.background.is_here() {
+            // Without the last reference it stays as it is: it is another process's.
+            std::mem::forget(Arc::clone(&self.registry));
+        }
+    }
+}
+
 /// Makes one sandbox ready with a full stock.
 async fn start(registry: &Registry, blueprint: Blueprint) -> Result<TemplateHold, PoolError> {
     let name = blueprint.config.name.clone();

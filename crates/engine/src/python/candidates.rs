@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +33,19 @@ pub(super) fn places(search: &Search) -> Vec<PathBuf> {
     places
 }
 
-/// Every candidate in `places`, in order, each real file once.
-pub(super) fn candidates(places: &[PathBuf]) -> Vec<Candidate> {
+/// Every candidate in `places`, in order, each real file once. A place that this machine lacks the
+/// means to look into is told; one that is not there, or may not be read, has none.
+pub(super) fn candidates(places: &[PathBuf], mut unread: impl FnMut(&Path, io::Error)) -> Vec<Candidate> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for place in places {
-        for name in python_names(place) {
+        let names = python_names(place).unwrap_or_else(|error| {
+            if error.raw_os_error().is_some_and(|number| belljar_jail::shortage(number).is_some()) {
+                unread(place, error);
+            }
+            Vec::new()
+        });
+        for name in names {
             let Ok(path) = fs::canonicalize(place.join(&name)) else {
                 continue;
             };
@@ -70,15 +78,13 @@ fn installations_in(root: &Path) -> Vec<PathBuf> {
 
 /// `python3` and `python3.N`, sorted. So `python3`, which the owner of the directory prefers, comes
 /// first.
-fn python_names(place: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(place) else {
-        return Vec::new();
-    };
+fn python_names(place: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(place)?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> =
         names.filter(|name| name == "python3" || minor_in(Path::new(name)).is_some()).collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 fn minor_in(path: &Path) -> Option<u8> {

@@ -82,10 +82,10 @@ pub enum PythonError {
         /// The tree whose permissions must be opened.
         tree: PathBuf,
     },
-    /// The machine lacked the means to run an interpreter.
+    /// The machine lacked the means to run an interpreter, or to look for one.
     #[error("{} could not be asked what it is{}", path.display(), shortage_of(source))]
     Unasked {
-        /// The program.
+        /// The program, or the directory to look in.
         path: PathBuf,
         /// The system's error.
         #[source]

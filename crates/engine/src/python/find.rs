@@ -60,6 +60,10 @@ impl<'a> Survey<'a> {
         }
     }
 
+    fn candidates(&mut self, places: &[PathBuf]) -> Vec<Candidate> {
+        candidates(places, |place, error| self.unasked = Some((place.to_owned(), error)))
+    }
+
     fn explicit(&mut self, file: &Path, wanted: Option<&PythonVersion>) -> Result<Interpreter, PythonError> {
         let unusable = |reason: String| PythonError::Unusable { path: file.to_owned(), reason };
         let Some(path) = named(file, &self.search.path) else {
@@ -79,7 +83,7 @@ impl<'a> Survey<'a> {
     /// Finds the wanted version. File names only decide what is probed first: before a version is
     /// called missing, everything is probed.
     fn find_wanted(&mut self, wanted: &PythonVersion) -> Result<Interpreter, PythonError> {
-        let all = candidates(&places(self.search));
+        let all = self.candidates(&places(self.search));
         let promising = |candidate: &Candidate| candidate.minor.is_none_or(|minor| may_match(wanted, minor));
         let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(promising);
         for group in [first, rest] {
@@ -103,7 +107,7 @@ impl<'a> Survey<'a> {
     /// far.
     fn find_nearest(&mut self) -> Result<Interpreter, PythonError> {
         let places = places(self.search);
-        let mut all = candidates(&places);
+        let mut all = self.candidates(&places);
         // A name without a version may be the best of all. But names with the best version are
         // probed first.
         let promise = |candidate: &Candidate| candidate.minor.map_or(Rank::BEST, Rank::of_minor);

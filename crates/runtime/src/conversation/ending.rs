@@ -15,8 +15,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Conversation<'_, '_> {
     /// The script has had its time. It may have ended all the same, and its word may lie here
-    /// unread: on a busy machine, or because a slow listener kept it from being read. The ending
-    /// that is found, or else this one.
+    /// unread: because the machine or the host's own thread was busy or stopped, or because a slow
+    /// listener kept it from being read. The ending that is found, or else this one.
     pub(super) async fn last_look(&mut self, otherwise: Ending) -> Ending {
         // A guest that talks without pause would keep us here.
         const ROUNDS: usize = 64;

@@ -267,10 +267,9 @@ impl<'s> Conversation<'_, 's> {
     /// The same, for a script that may have ended in time without having been heard.
     async fn answer_in_time(&mut self, call: Call) -> Option<Ending> {
         let ending = self.answer(call)?;
-        let was_held_up = !self.listener.keeps_up(self.limit);
         Some(match ending {
             Ending::Overstayed => self.last_look(ending).await,
-            Ending::Deadline | Ending::CpuSpent if was_held_up => match self.last_look(ending).await {
+            Ending::Deadline | Ending::CpuSpent => match self.last_look(ending).await {
                 // It wrote more while it was looked at. That is not what ended it.
                 Ending::Flood => ending,
                 found => found,

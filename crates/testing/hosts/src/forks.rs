@@ -172,6 +172,34 @@ pub(crate) fn at_any_moment() {
     block_on(runtime.shutdown());
 }
 
+/// Other threads may hold any lock while the host forks, and the child drops everything.
+pub(crate) fn drops() {
+    let (runtime, sandbox, session) = block_on(open());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    block_on(sandbox.run("emit_result(1)")).expect("a run");
+                }
+            });
+        }
+        for _ in 0..40 {
+            let config = SandboxConfig { pool_size: 2, ..SandboxConfig::default() };
+            let another = block_on(runtime.sandbox(config)).expect("a sandbox");
+            let session = block_on(another.session()).expect("a session");
+            let stream = another.stream("time.sleep(60)");
+            let mut run = Box::pin(sandbox.run("time.sleep(60)"));
+            let _ = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let mut all = Some((run, stream, session, another));
+            ends_well(fork(AssertUnwindSafe(|| drop(all.take()))));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    drop(session);
+    block_on(runtime.shutdown());
+}
+
 /// A host that opens everything and then becomes a daemon.
 pub(crate) fn daemon() {
     let mut opened = Some(block_on(open()));

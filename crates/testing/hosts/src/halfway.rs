@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use belljar::{Event, ExecutionResult, RuntimeError, Sandbox, Verdict};
+use belljar::{Event, ExecutionRequest, ExecutionResult, RuntimeError, Sandbox, Verdict};
 use tokio_util::context::TokioContext;
 
 use crate::no_tokio::block_on;
@@ -93,6 +93,60 @@ pub(crate) fn entered() {
     let busy = multi_thread();
     let in_idle = TokioContext::new(everything(), idle.handle().clone());
     busy.block_on(async { tokio::spawn(in_idle).await.expect("it does not panic") });
+}
+
+/// Several threads enter a runtime that nobody drives, and begin runs at any moment of its being
+/// found out. A long script makes the first poll long.
+pub(crate) fn entered_by_many() {
+    let (runtime, sandbox) = block_on(open());
+    let script = format!("emit_result(1)\n{}", "#".repeat(2 << 20));
+    for _ in 0..3 {
+        let idle = current_thread();
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (idle, sandbox, script) = (&idle, &sandbox, script.as_str());
+                scope.spawn(move || {
+                    let _entered = idle.enter();
+                    std::thread::sleep(Duration::from_millis(65 * number));
+                    is_well(block_on(sandbox.run(script)));
+                });
+            }
+        });
+    }
+    block_on(runtime.shutdown());
+}
+
+/// The thread of a host is busy with something else, and comes back long after the script has ended
+/// and its time is over.
+pub(crate) fn late() {
+    const TIME: Duration = Duration::from_millis(500);
+    current_thread().block_on(async {
+        let (runtime, sandbox) = open().await;
+        let mut session = sandbox.session().await.expect("a session");
+        let request =
+            || ExecutionRequest::new("print('on')\ntime.sleep(0.1)\nemit_result(1)").with_timeout(TIME);
+        let busy = || std::thread::sleep(4 * TIME);
+        let is_in_time = |result: Result<ExecutionResult, RuntimeError>| {
+            let result = result.expect("a run");
+            assert_eq!((&result.verdict, result.warnings.len()), (&Verdict::Ok, 0), "{result:#?}");
+        };
+        let mut is_busy = false;
+        let sink = |_: Event| {
+            if !std::mem::replace(&mut is_busy, true) {
+                tokio::spawn(async move { busy() });
+            }
+        };
+        is_in_time(sandbox.run_with(request(), sink).await);
+        let mut is_busy = false;
+        let sink = |_: Event| {
+            if !std::mem::replace(&mut is_busy, true) {
+                tokio::spawn(async move { busy() });
+            }
+        };
+        is_in_time(session.step_with(request(), sink).await);
+        assert!(session.is_alive());
+        runtime.shutdown().await;
+    });
 }
 
 async fn everything() {

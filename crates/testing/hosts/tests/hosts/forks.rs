@@ -88,6 +88,11 @@ fn a_fork_that_has_the_number_of_its_parent_is_told() {
 }
 
 #[test]
+fn whatever_a_fork_drops_it_waits_for_nobody() {
+    succeeds(host("drops-in-forks"));
+}
+
+#[test]
 fn a_fork_at_any_moment_hangs_nowhere() {
     succeeds(host("forks-at-any-moment"));
 }

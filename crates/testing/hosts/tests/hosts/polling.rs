@@ -46,3 +46,13 @@ fn a_runtime_that_is_entered_need_not_be_driven() {
 fn wakers_that_panic_end_nothing_of_ours() {
     succeeds(host("panicking-wakers"));
 }
+
+#[test]
+fn a_runtime_that_many_enter_and_nobody_drives_holds_up_none_of_them() {
+    succeeds(host("entered-by-many"));
+}
+
+#[test]
+fn a_script_that_ended_in_time_did_so_however_late_its_host_is() {
+    succeeds(host("late"));
+}
