@@ -207,9 +207,7 @@ struct Place<'a>(Option<&'a HeldCell>);
 
 impl Place<'_> {
     fn put_back(&mut self, lease: Option<Lease>) {
-        if let Some(cell) = self.0.take()
-            && cell.background.check().is_ok()
-        {
+        if let Some(cell) = self.0.take() {
             *cell.lock() = lease.map_or(State::Over, State::Used);
         }
     }

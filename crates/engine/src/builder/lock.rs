@@ -24,15 +24,15 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Lock(
     #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop, which unlocks"))]
-    InProcess<Unlocked>,
+    InProcess<UnlockOnDrop>,
 );
 
-/// Unlocks when it is dropped. To close the file is not enough: if this process has been forked
-/// meanwhile, the fork has it open too.
+/// To close the file is not enough: if this process has been forked meanwhile, the fork has it open
+/// too.
 #[derive(Debug)]
-struct Unlocked(File);
+struct UnlockOnDrop(File);
 
-impl Drop for Unlocked {
+impl Drop for UnlockOnDrop {
     fn drop(&mut self) {
         // If that fails, the end of this process unlocks it.
         let _ = self.0.unlock();
@@ -58,7 +58,7 @@ impl Lock {
     }
 
     fn of(file: File) -> Self {
-        Self(InProcess::new(Unlocked(file)))
+        Self(InProcess::new(UnlockOnDrop(file)))
     }
 
     /// Takes the lock if it is free. Otherwise returns the file to wait on.

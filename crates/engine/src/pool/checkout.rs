@@ -177,9 +177,6 @@ struct PlaceInLine<'a> {
 
 impl Drop for PlaceInLine<'_> {
     fn drop(&mut self) {
-        if !self.pool.background.is_here() {
-            return; // The books are another process's.
-        }
         self.outcome.increment(1);
         let mut state = self.pool.lock();
         if state.callers.remove(&self.ticket).is_some() {
@@ -194,9 +191,6 @@ struct RaisedStock<'a>(&'a TemplatePool);
 
 impl Drop for RaisedStock<'_> {
     fn drop(&mut self) {
-        if !self.0.background.is_here() {
-            return;
-        }
         let usual = self.0.lock().stock.unwrap_or(0);
         self.0.change(|slots| slots.set_stock(usual));
     }

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn messages_and_the_bytes_behind_them_come_apart_at_every_cut() {
         let stream = format!(
-            "{{\"type\":\"output\",\"channel\":3,\"stdout\":2,\"stderr\":0,\"usage\":{USAGE}}}\n\n{{}}o\n{{\"type\":\"closed\"}}\n\
+            "{{\"type\":\"output\",\"channel\":3,\"stdout\":2,\"stderr\":0,\"ahead\":[1,0],\"usage\":{USAGE}}}\n\n{{}}o\n{{\"type\":\"closed\"}}\n\
              {{\"type\":\"ended\",\"status\":9,\"usage\":{USAGE}}}\n"
         );
         let whole = messages(stream.as_bytes(), usize::MAX);
@@ -280,7 +280,7 @@ mod tests {
             (&burst.channel[..], &burst.stdout[..], &burst.stderr[..]),
             (&b"\n{}"[..], &b"o\n"[..], &b""[..])
         );
-        assert_eq!(counted.usage.unwrap().cpu_micros, Some(5));
+        assert_eq!((counted.usage.unwrap().cpu_micros, burst.ahead), (Some(5), [1, 0]));
         for cut in 1..stream.len() {
             assert_eq!(messages(stream.as_bytes(), cut), whole, "cut at {cut}");
         }

@@ -50,3 +50,31 @@ impl Waiting {
         std::mem::replace(&mut self.waiting, rest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(pieces: [(OutputStream, Vec<u8>); 2]) -> [String; 2] {
+        pieces.map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn what_is_ahead_of_a_frame_waits_for_it() {
+        let mut printed = Printed::default();
+        printed.stdout.waiting.extend_from_slice(b"before after");
+        printed.stderr.waiting.extend_from_slice(b"e");
+        assert_eq!(text(printed.all_but([5, 0])), ["before ", "e"]);
+        // The frame comes with the next burst, and says that seven bytes were printed before it.
+        assert_eq!(text(printed.up_to([Some(7), Some(1)])), ["", ""]);
+        assert_eq!(text(printed.all_but([0, 0])), ["after", ""]);
+    }
+
+    #[test]
+    fn a_frame_that_claims_more_than_was_printed_gets_what_there_is() {
+        let mut printed = Printed::default();
+        printed.stdout.waiting.extend_from_slice(b"all");
+        assert_eq!(text(printed.up_to([Some(u64::MAX), None])), ["all", ""]);
+        assert_eq!(text(printed.all_but([usize::MAX, 9])), ["", ""]);
+    }
+}

@@ -36,12 +36,11 @@ async fn what_was_printed_before_a_frame_comes_before_it() {
     assert_eq!(names, ["stdout", "final_result", "script_done", "ended"]);
 }
 
-#[tokio::test]
-async fn prints_and_frames_keep_the_order_in_which_they_were_made() {
-    let Some(runtime) = runtime() else { return };
-    let sandbox = sandbox_with(&runtime, config()).await;
+/// What a script prints and emits, in the order in which it is told.
+async fn told(config: SandboxConfig, script: &str) -> Option<String> {
+    let runtime = runtime()?;
+    let sandbox = sandbox_with(&runtime, config).await;
     let mut told = String::new();
-    let script = "for i in range(2000):\n    print('p', i)\n    emit_intermediate('i', i)\nemit_result(1)";
     let result = sandbox
         .run_with(script, |event| match event.kind {
             EventKind::Stdout { text } => told.push_str(&text),
@@ -51,27 +50,23 @@ async fn prints_and_frames_keep_the_order_in_which_they_were_made() {
         .await
         .unwrap();
     assert_eq!(data(&result), "1");
+    Some(told)
+}
+
+#[tokio::test]
+async fn prints_and_frames_keep_the_order_in_which_they_were_made() {
+    let script = "for i in range(2000):\n    print('p', i)\n    emit_intermediate('i', i)\nemit_result(1)";
+    let Some(told) = told(config(), script).await else { return };
     let expected: String = (0..2000).map(|i| format!("p {i}\ni {i}\n")).collect();
     assert_eq!(told, expected);
 }
 
 #[tokio::test]
 async fn so_do_prints_that_fill_the_pipes() {
-    let Some(runtime) = runtime() else { return };
     let resource_limits = ResourceLimits { max_output_bytes: 8 << 20, ..ResourceLimits::default() };
-    let sandbox = sandbox_with(&runtime, SandboxConfig { resource_limits, ..config() }).await;
-    let mut told = String::new();
     let script =
         "for i in range(60):\n    print(str(i) * 30_000)\n    emit_intermediate('i', i)\nemit_result(1)";
-    let result = sandbox
-        .run_with(script, |event| match event.kind {
-            EventKind::Stdout { text } => told.push_str(&text),
-            EventKind::Intermediate { data, .. } => told.push_str(&format!("i {data}\n")),
-            _ => {}
-        })
-        .await
-        .unwrap();
-    assert_eq!(data(&result), "1");
+    let Some(told) = told(SandboxConfig { resource_limits, ..config() }, script).await else { return };
     let expected: String = (0..60).map(|i| format!("{}\ni {i}\n", i.to_string().repeat(30_000))).collect();
     assert!(told == expected, "a frame and a print are in the wrong order");
 }

@@ -1,6 +1,6 @@
 //! Hosts that fork without `exec`.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -136,9 +136,8 @@ pub(crate) fn same_number() {
     drop(sandbox);
 }
 
-/// Other threads use everything, and may hold any lock, while the host forks.
-pub(crate) fn at_any_moment() {
-    let (runtime, sandbox, mut session) = block_on(open());
+/// Does something while other threads use everything, and may hold any lock.
+fn beside_others(runtime: &Runtime, sandbox: &Sandbox, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -149,6 +148,16 @@ pub(crate) fn at_any_moment() {
                 }
             });
         }
+        let done = catch_unwind(AssertUnwindSafe(work));
+        is_over.store(true, Ordering::Relaxed);
+        done.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+/// A child that was forked at any moment waits for nobody.
+pub(crate) fn at_any_moment() {
+    let (runtime, sandbox, mut session) = block_on(open());
+    beside_others(&runtime, &sandbox, || {
         for round in 0..20 {
             std::thread::sleep(Duration::from_micros(137 * round));
             let session = &mut session;
@@ -166,24 +175,15 @@ pub(crate) fn at_any_moment() {
                 block_on(async { works(open().await).await });
             })));
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     drop(session);
     block_on(runtime.shutdown());
 }
 
-/// Other threads may hold any lock while the host forks, and the child drops everything.
+/// Nor does one that drops everything.
 pub(crate) fn drops() {
     let (runtime, sandbox, session) = block_on(open());
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    block_on(sandbox.run("emit_result(1)")).expect("a run");
-                }
-            });
-        }
+    beside_others(&runtime, &sandbox, || {
         for _ in 0..40 {
             let config = SandboxConfig { pool_size: 2, ..SandboxConfig::default() };
             let another = block_on(runtime.sandbox(config)).expect("a sandbox");
@@ -194,7 +194,6 @@ pub(crate) fn drops() {
             let mut all = Some((run, stream, session, another));
             ends_well(fork(AssertUnwindSafe(|| drop(all.take()))));
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     drop(session);
     block_on(runtime.shutdown());

@@ -110,6 +110,13 @@ fn a_hard_limit_that_cells_cannot_get_rid_of_is_a_warning() {
 }
 
 #[test]
+fn small_stacks_of_a_hosts_threads_are_not_ours() {
+    let mut command = host("ordinary");
+    command.env("RUST_MIN_STACK", "65536");
+    succeeds(command);
+}
+
+#[test]
 fn an_ordinary_host_has_no_warnings() {
     let output = ended(host("ordinary"));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "\n42\n", "{}", stderr(&output));
