@@ -6,8 +6,8 @@ use super::Process;
 
 /// One value for each process. A fork finds none of its parent's and makes its own.
 ///
-/// Nothing is locked while a value is made: a fork could find it locked, and nobody who would unlock
-/// it.
+/// Nothing is locked while a value is made: a fork could find that locked, and nobody who would
+/// unlock it.
 pub(crate) struct PerProcess<T> {
     first: OnceLock<Box<Entry<T>>>,
 }
