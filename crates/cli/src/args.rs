@@ -71,14 +71,21 @@ pub(crate) struct RunArgs {
     /// The script; `-` or nothing reads it from stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Run this code instead of a file
+    #[arg(short = 'c', value_name = "CODE", conflicts_with = "file")]
+    pub(crate) code: Option<String>,
+    /// What the script finds in `sys.argv` after its own name
+    #[arg(last = true, value_name = "ARG")]
+    pub(crate) args: Vec<String>,
     /// Print the result as one JSON object, and nothing else on stdout
     #[arg(long, conflicts_with = "events")]
     pub(crate) json: bool,
     /// Print each event as one line of JSON as it happens. The last one, `ended`, has the result
     #[arg(long)]
     pub(crate) events: bool,
-    /// `plan`: the script must call emit_result. `interactive`: it need not, and its last
-    /// expression is shown
+    /// `script`: what `python FILE` does, with the script's own exit code. `plan`: the script must
+    /// call emit_result. `interactive`: it need not, and its last expression is shown [default:
+    /// what the sandbox file says, or `script`]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Name the execution in events and result. Without it, a name is made up
@@ -226,6 +233,7 @@ fn mebibytes(text: &str) -> Result<u64, String> {
 /// Whole scripts or steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    Script,
     Plan,
     Interactive,
 }
@@ -233,6 +241,7 @@ pub(crate) enum Mode {
 impl From<Mode> for belljar::config::ExecutionMode {
     fn from(mode: Mode) -> Self {
         match mode {
+            Mode::Script => Self::Script,
             Mode::Plan => Self::Plan,
             Mode::Interactive => Self::Interactive,
         }

@@ -18,8 +18,16 @@ pub(crate) enum End {
     Interrupted(Interrupt),
 }
 
-/// The exit code for every outcome.
-pub(crate) fn code(outcome: &Result<End, CliError>) -> ExitCode {
+/// The exit code for every outcome. A script that ends by itself chooses its own.
+pub(crate) fn code(outcome: &Result<End, CliError>) -> u8 {
+    match outcome {
+        // As the kernel has it.
+        Ok(End::Ran(Verdict::Exited { code })) => code.rem_euclid(256) as u8,
+        other => meaning(other).number(),
+    }
+}
+
+fn meaning(outcome: &Result<End, CliError>) -> ExitCode {
     match outcome {
         Ok(End::Done) => ExitCode::Ok,
         Ok(End::Ran(verdict)) => ExitCode::from(verdict),
@@ -48,10 +56,11 @@ mod tests {
 
     #[test]
     fn how_a_run_ends_is_the_verdicts_own_code() {
-        assert_eq!(code(&Ok(End::Ran(Verdict::TimeoutCpu))).number(), 124);
-        assert_eq!(code(&Ok(End::Ran(Verdict::NoResult))).number(), 1);
-        assert_eq!(code(&Ok(End::Unfit)).number(), 3);
-        assert_eq!(code(&Ok(End::Interrupted(Interrupt::Terminate))).number(), 143);
+        assert_eq!(code(&Ok(End::Ran(Verdict::TimeoutCpu))), 124);
+        assert_eq!(code(&Ok(End::Ran(Verdict::NoResult))), 1);
+        assert_eq!(code(&Ok(End::Ran(Verdict::Exited { code: 3 }))), 3);
+        assert_eq!(code(&Ok(End::Unfit)), 3);
+        assert_eq!(code(&Ok(End::Interrupted(Interrupt::Terminate))), 143);
     }
 
     #[test]
@@ -65,7 +74,7 @@ mod tests {
     #[test]
     fn a_reader_that_left_is_not_a_failure_of_ours() {
         let error = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        assert_eq!(code(&Err(CliError::Output(error))), ExitCode::ClosedPipe);
-        assert_eq!(code(&Err(CliError::Input(anyhow::anyhow!("x")))), ExitCode::Usage);
+        assert_eq!(code(&Err(CliError::Output(error))), ExitCode::ClosedPipe.number());
+        assert_eq!(code(&Err(CliError::Input(anyhow::anyhow!("x")))), ExitCode::Usage.number());
     }
 }

@@ -39,5 +39,5 @@ fn main() -> ExitCode {
     panics::explain();
     // The panic hook has reported what happened.
     let code = std::panic::catch_unwind(|| commands::execute(arguments));
-    ExitCode::from(code.unwrap_or(belljar::ExitCode::Infra).number())
+    ExitCode::from(code.unwrap_or(belljar::ExitCode::Infra.number()))
 }

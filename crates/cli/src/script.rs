@@ -18,11 +18,20 @@ pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
         Some(path) if path != Path::new("-") => {
             let place = || format!("script {}", path.display());
             let bytes = read_all(open(path).with_context(place)?)?;
-            parse(bytes).with_context(place)
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            parse(bytes).with_context(place).map(|request| match name {
+                Some(name) => request.with_name(name),
+                None => request,
+            })
         }
         _ => parse(read_all(io::stdin().lock())?).context("script from stdin"),
     };
     Ok(request?)
+}
+
+/// A request for code from the command line.
+pub(crate) fn given(code: &str) -> Result<ExecutionRequest, CliError> {
+    Ok(parse(code.as_bytes().to_vec()).context("the code after -c")?)
 }
 
 /// Whether reading would wait for a person to type.

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// Secrets that the config names and that this environment lacks.
     pub(crate) missing_secrets: Vec<String>,
+    /// Whether the sandbox file says what mode scripts run in.
+    pub(crate) has_mode: bool,
     engine: EngineName,
     host_path_map: HostPathMap,
 }
@@ -45,9 +47,9 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads the files that the options name, and puts the options over them.
     pub(crate) fn resolve(options: &SandboxArgs, engine: EngineName) -> Result<Self> {
-        let mut config = match &options.sandbox {
+        let (mut config, has_mode) = match &options.sandbox {
             Some(path) => read_config(path)?,
-            None => SandboxConfig::default(),
+            None => (SandboxConfig::default(), false),
         };
         overlay(&mut config, options)?;
         config.validate().map_err(name_option)?;
@@ -60,7 +62,7 @@ impl Settings {
         secrets.extend(look_up(&injected)?.0);
         let host_path_map = options.map_path.iter().map(|pair| path_pair(pair)).collect::<Result<_>>()?;
         let blueprint = Blueprint { tools, ..Blueprint::new(config) };
-        Ok(Self { blueprint, secrets, missing_secrets, engine, host_path_map })
+        Ok(Self { blueprint, secrets, missing_secrets, has_mode, engine, host_path_map })
     }
 
     /// The library, set up with these settings.
@@ -90,10 +92,13 @@ pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeErr
     builder.build().await
 }
 
-fn read_config(path: &Path) -> Result<SandboxConfig> {
+/// The config, and whether it says what mode scripts run in.
+fn read_config(path: &Path) -> Result<(SandboxConfig, bool)> {
     let place = || format!("sandbox file {}", path.display());
     let text = fs::read_to_string(path).with_context(place)?;
-    SandboxConfig::from_toml(&text).with_context(place)
+    let config = SandboxConfig::from_toml(&text).with_context(place)?;
+    let has_mode = text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("execution_mode"));
+    Ok((config, has_mode))
 }
 
 fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {

@@ -27,6 +27,13 @@ pub struct ExecutionRequest {
     /// fractions.
     #[serde(default, with = "seconds", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
+    /// What the script finds in `sys.argv` after its own name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The script's file name, such as `chart.py`: what tracebacks, `sys.argv[0]` and `__file__`
+    /// show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Variables that must be in the guest's environment before the script may start, besides the
     /// config's secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,6 +52,32 @@ pub enum ScriptError {
     Nul {
         /// The line, from 1.
         line: usize,
+    },
+    /// An argument has a NUL, which no program can be given.
+    #[error("argument {number} has a NUL byte, which no program can be given")]
+    NulInArgument {
+        /// Which one, from 1.
+        number: usize,
+    },
+    /// The arguments are longer than Linux lets any program have them.
+    #[error("the arguments are {bytes} bytes long, and at most {most} can be given")]
+    LongArguments {
+        /// All of them together.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// It is no name of a file.
+    #[error("{name:?} is no file name for a script: it must be a name without a directory, of at most 255 bytes")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// It says that it is encoded in a way that is not known here.
+    #[error("the script says that it is encoded as {encoding}: save it as UTF-8")]
+    Encoding {
+        /// What its first lines say.
+        encoding: String,
     },
     /// It is not UTF-8.
     #[error("the script is not UTF-8: byte {byte:#04x} at offset {offset} (line {line})")]
@@ -66,17 +99,42 @@ impl ExecutionRequest {
             execution_id: None,
             mode: None,
             timeout: None,
+            args: Vec::new(),
+            name: None,
             required_secrets: Vec::new(),
         }
     }
 
-    /// Takes a script from a file or a pipe.
+    /// Takes a script from a file or a pipe, as Python does: with or without a byte order mark, in
+    /// UTF-8 or in the encoding that one of its first two lines names. UTF-8, ASCII and Latin-1 are
+    /// known.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ScriptError> {
+        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) => rest.to_vec(),
+            None => bytes,
+        };
+        match encoding_of(&bytes).as_deref() {
+            Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1") => {
+                return Ok(Self::new(bytes.iter().map(|byte| char::from(*byte)).collect::<String>()));
+            }
+            None | Some("utf-8" | "utf8" | "ascii" | "us-ascii" | "utf-8-sig") => {}
+            Some(encoding) => return Err(ScriptError::Encoding { encoding: encoding.to_owned() }),
+        }
         String::from_utf8(bytes).map(Self::new).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
             let bytes = error.as_bytes();
             ScriptError::NotUtf8 { byte: bytes[offset], offset, line: line_of(bytes, offset) }
         })
+    }
+
+    fn check_args(&self) -> Result<(), ScriptError> {
+        /// As much as Linux gives to one string of a new program.
+        const MOST: usize = 128 << 10;
+        if let Some(index) = self.args.iter().position(|arg| arg.contains('\0')) {
+            return Err(ScriptError::NulInArgument { number: index + 1 });
+        }
+        let bytes = self.args.iter().map(String::len).sum();
+        if bytes > MOST { Err(ScriptError::LongArguments { bytes, most: MOST }) } else { Ok(()) }
     }
 
     /// Names the execution.
@@ -100,8 +158,26 @@ impl ExecutionRequest {
         self
     }
 
+    /// Sets what the script finds in `sys.argv` after its own name.
+    #[must_use]
+    pub fn with_args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.args = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Names the script's file. It is not read: the script is the one given here.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     /// Refuses a script that no interpreter could run, before a cell is spent on it.
     pub fn check(&self) -> Result<(), ScriptError> {
+        self.check_args()?;
+        if let Some(name) = self.name.as_ref().filter(|name| !is_file_name(name)) {
+            return Err(ScriptError::Name { name: name.clone() });
+        }
         if self.script.trim().is_empty() {
             return Err(ScriptError::Empty);
         }
@@ -110,6 +186,25 @@ impl ExecutionRequest {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a file in a directory can be called that.
+fn is_file_name(name: &str) -> bool {
+    const LONGEST: usize = 255;
+    !name.is_empty() && name.len() <= LONGEST && !name.contains(['/', '\0']) && !matches!(name, "." | "..")
+}
+
+/// The encoding that a comment in one of the first two lines names (PEP 263), in small letters.
+fn encoding_of(script: &[u8]) -> Option<String> {
+    script.split(|byte| *byte == b'\n').take(2).find_map(|line| {
+        let line = String::from_utf8_lossy(line);
+        let (before, rest) = line.split_once("coding")?;
+        let rest = rest.strip_prefix([':', '='])?.trim_start_matches([' ', '\t']);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name: String = rest.chars().take_while(|c| is_part(*c)).collect();
+        let is_comment = before.trim_start().starts_with('#');
+        (is_comment && !name.is_empty()).then(|| name.to_ascii_lowercase().replace('_', "-"))
+    })
 }
 
 impl From<&str> for ExecutionRequest {

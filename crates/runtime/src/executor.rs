@@ -194,6 +194,8 @@ impl ScriptExecutor {
             seal: &seal,
             script: &request.script,
             mode,
+            name: request.name.as_deref(),
+            args: &request.args,
             timeout: timeout.as_secs_f64(),
             max_output_bytes: limit,
             required_secrets: &required,

@@ -56,6 +56,8 @@ struct Failure {
     message: String,
     traceback: Option<String>,
     timed_out: bool,
+    /// What the script called `sys.exit` with, if it did.
+    exit_code: Option<i32>,
 }
 
 impl Transcript {
@@ -84,9 +86,10 @@ impl Transcript {
         self.mode
     }
 
-    /// Whether the outcome is known. Then only the script's own end is left to wait for.
+    /// Whether the outcome is known. Then only the script's own end is left to wait for. A program
+    /// may emit a result and go on.
     pub(crate) fn has_outcome(&self) -> bool {
-        self.result.is_some() || self.failure.is_some()
+        self.failure.is_some() || (self.result.is_some() && self.mode != ExecutionMode::Script)
     }
 
     /// Whether the script has failed.
@@ -107,6 +110,7 @@ impl Transcript {
     pub(crate) fn frame(&mut self, frame: GuestFrame<'_>, time_is_up: bool) -> Option<Event> {
         let kind = match frame {
             GuestFrame::FinalResult { .. } | GuestFrame::Error { .. } if self.has_outcome() => return None,
+            GuestFrame::FinalResult { .. } if self.result.is_some() => return None,
             GuestFrame::FinalResult { data } => {
                 let data = hidden(Json::repaired(data), &self.mask, &mut self.repairs[0]);
                 self.result = Some(data.clone());
@@ -123,13 +127,14 @@ impl Transcript {
                 self.logs.push(LogLine::new(level, message.clone()));
                 EventKind::Log { level, message }
             }
-            GuestFrame::Error { message, traceback, timed_out } => {
+            GuestFrame::Error { message, traceback, timed_out, exit_code } => {
                 let message = self.mask.text(message).into_owned();
                 let traceback = traceback.map(|traceback| self.mask.text(traceback).into_owned());
                 self.failure = Some(Failure {
                     message: message.clone(),
                     traceback: traceback.clone(),
                     timed_out: timed_out && time_is_up,
+                    exit_code,
                 });
                 EventKind::Error { message, traceback }
             }

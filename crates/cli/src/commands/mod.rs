@@ -20,7 +20,7 @@ use crate::printer::{LogWriter, Output, Printer};
 use crate::startup;
 
 /// Runs the command and prints its error, if any. Returns the exit code.
-pub(crate) fn execute(arguments: Arguments) -> belljar::ExitCode {
+pub(crate) fn execute(arguments: Arguments) -> u8 {
     let outcome = log().and_then(|()| startup::check()).and_then(|()| in_tokio(arguments));
     let printer = Printer::new(Output::Human);
     // If stderr cannot be written either, the error cannot be reported.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belljar::config::ResourceLimits;
+use belljar::config::{ExecutionMode, ResourceLimits};
 use belljar::{ExecutionRequest, Runtime, Sandbox, Verdict};
 
 use crate::args::RunArgs;
@@ -24,7 +24,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     };
     let printer = Printer::new(output);
     let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
-    let request = request(&options, &printer)?;
+    let request = request(&options, &settings, &printer)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
     let outcome = async {
@@ -39,17 +39,30 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     outcome
 }
 
-fn request(options: &RunArgs, printer: &Printer) -> Result<ExecutionRequest, CliError> {
+fn request(
+    options: &RunArgs,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExecutionRequest, CliError> {
     let file = options.file.as_deref();
-    if script::is_typed(file) {
-        printer.note("Type a script; Ctrl-D on a line of its own runs it.")?;
-    }
-    let mut request = script::read(file)?;
+    let mut request = match &options.code {
+        Some(code) => script::given(code)?,
+        None => {
+            if script::is_typed(file) {
+                printer.note("Type a script; Ctrl-D on a line of its own runs it.")?;
+            }
+            script::read(file)?
+        }
+    };
+    request = request.with_args(options.args.iter().cloned());
+    request.check().map_err(anyhow::Error::from)?;
     if let Some(id) = &options.execution_id {
         request = request.with_execution_id(id);
     }
     if let Some(mode) = options.mode {
         request = request.with_mode(mode.into());
+    } else if !settings.has_mode {
+        request = request.with_mode(ExecutionMode::Script);
     }
     Ok(request)
 }
@@ -124,7 +137,7 @@ pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
         }
         Verdict::Oom => format!("it may use {memory_mb} MiB; give it more with --memory MB"),
         Verdict::NoResult => {
-            "end the script with emit_result(…), or run it with --mode interactive if what it prints is enough".into()
+            "end the script with emit_result(…), or run it with --mode script if what it prints is enough".into()
         }
         Verdict::Output => {
             format!("it may write {max_output_bytes} bytes; raise resource_limits.max_output_bytes in a --sandbox file")

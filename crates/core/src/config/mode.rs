@@ -12,4 +12,6 @@ pub enum ExecutionMode {
     Plan,
     /// One step after another in a session that keeps its variables.
     Interactive,
+    /// What `python FILE` does: no result is needed, and the exit code is the script's own.
+    Script,
 }

@@ -92,6 +92,8 @@ pub enum GuestFrame<'a> {
         /// Whether the guest's own alarm ended the script.
         #[cfg_attr(test, schemars(default))]
         timed_out: bool,
+        /// What the script called `sys.exit` with, if it did.
+        exit_code: Option<i32>,
     },
     /// The script is over.
     ScriptDone,
@@ -135,6 +137,8 @@ struct Fields<'a> {
     traceback: Option<Cow<'a, str>>,
     #[serde(default)]
     timed_out: bool,
+    #[serde(default)]
+    exit_code: Option<i32>,
     #[serde(borrow, default)]
     label: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -172,9 +176,12 @@ impl<'a> Envelope<'a> {
                 data: fields.data.unwrap_or(RawValue::NULL),
             },
             Kind::FinalResult => GuestFrame::FinalResult { data: fields.data.unwrap_or(RawValue::NULL) },
-            Kind::Error => {
-                GuestFrame::Error { message, traceback: fields.traceback, timed_out: fields.timed_out }
-            }
+            Kind::Error => GuestFrame::Error {
+                message,
+                traceback: fields.traceback,
+                timed_out: fields.timed_out,
+                exit_code: fields.exit_code,
+            },
             Kind::ScriptDone => GuestFrame::ScriptDone,
         };
         let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };

@@ -31,6 +31,10 @@ pub struct Execute<'a> {
     pub script: &'a str,
     /// Whether the script gets fresh globals or the session's.
     pub mode: ExecutionMode,
+    /// The script's file name, if it has one.
+    pub name: Option<&'a str>,
+    /// What is in `sys.argv` after the script's name.
+    pub args: &'a [String],
     /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the limit.
     pub timeout: f64,
     /// The limit on all output together. The guest refuses larger payloads where they are made.
@@ -50,6 +54,8 @@ impl HostFrame<'_> {
                 seal: execute.seal,
                 script: execute.script,
                 mode: execute.mode,
+                name: execute.name,
+                args: execute.args,
                 timeout: execute.timeout,
                 max_output_bytes: execute.max_output_bytes,
                 required_secrets: execute.required_secrets,
@@ -81,8 +87,14 @@ pub(super) enum Exposed<'a> {
         seal: &'a str,
         /// The source of the script.
         script: &'a str,
-        /// Whether the script must call `emit_result`, or is a step of a session.
+        /// Whether the script must call `emit_result`, is a step of a session, or is a program.
         mode: ExecutionMode,
+        /// The script's file name, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+        /// What is in `sys.argv` after the script's name.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        args: &'a [String],
         /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the
         /// limit.
         timeout: f64,
@@ -113,6 +125,8 @@ mod tests {
             seal: "s",
             script: "a = 1\nb = '\u{2028}'\r\n",
             mode: ExecutionMode::Plan,
+            name: None,
+            args: &[],
             timeout: 1.5,
             max_output_bytes: 1024,
             required_secrets: &["KEY".to_owned()],

@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 18] = [
+static FILES: [GuestFile; 19] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -51,6 +51,7 @@ static FILES: [GuestFile; 18] = [
     part!("namespace"),
     part!("output"),
     part!("preload"),
+    part!("program"),
     part!("scripts"),
     part!("strays"),
     part!("template"),

@@ -14,7 +14,7 @@ impl Transcript {
             let limit = with_separators(facts.conditions.limits.max_output_bytes);
             return (Verdict::Output, Some(format!("Script output exceeded {limit} byte limit")));
         }
-        if self.result.is_some() {
+        if self.result.is_some() && self.mode != ExecutionMode::Script {
             return (Verdict::Ok, None);
         }
         if let Some(failure) = &self.failure {
@@ -28,7 +28,7 @@ impl Transcript {
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
                 Facts { was_interrupted: true, .. } => Verdict::Cancelled,
-                _ => Verdict::Exception,
+                _ => failure.exit_code.map_or(Verdict::Exception, |code| Verdict::Exited { code }),
             };
             return (verdict, message);
         }
@@ -47,7 +47,7 @@ impl Transcript {
             }
             Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
             Ending::Died(autopsy) => died(autopsy.end, &facts.used),
-            _ if self.mode == ExecutionMode::Interactive => (Verdict::Ok, None),
+            _ if self.mode != ExecutionMode::Plan => (Verdict::Ok, None),
             _ => {
                 let message = "Script finished without calling emit_result".to_owned();
                 (Verdict::NoResult, Some(message))

@@ -58,10 +58,14 @@ class Execution:
     def log(self, message, level="info"):
         self._send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
 
-    def error(self, message, trace=None, timed_out=False):
+    def error(self, message, trace=None, timed_out=False, exit_code=None):
         trace = b"null" if trace is None else text(shorten(trace, MAX_TRACEBACK))
         fields = b',"message":%s,"traceback":%s' % (text(shorten(message, MAX_MESSAGE)), trace)
-        self._send(b"error", fields + (b',"timed_out":true' if timed_out else b""))
+        if timed_out:
+            fields += b',"timed_out":true'
+        if exit_code is not None:
+            fields += b',"exit_code":%d' % exit_code
+        self._send(b"error", fields)
 
     def done(self):
         self._send(b"script_done")

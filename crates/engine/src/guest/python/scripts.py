@@ -2,6 +2,8 @@
 
 import _thread
 import ast
+import asyncio
+import inspect
 import linecache
 import os
 import sys
@@ -9,6 +11,7 @@ import threading
 import traceback
 
 from . import execution as executions
+from . import program
 from .alarm import Alarm, ScriptTimeout
 from .execution import Execution
 from .namespace import new_main
@@ -17,6 +20,7 @@ from .strays import strays
 from .traces import trace, with_line
 
 SCRIPT_NAME = "<agent_script>"
+_AWAITS = inspect.CO_COROUTINE
 
 
 class Scripts:
@@ -26,6 +30,8 @@ class Scripts:
         self._interrupts = interrupts
         self._session = None
         self._steps = 0
+        # For scripts that await outside of any function.
+        self._loop = None
         # Made ahead of the first run, which is the only one most cells see.
         self._prepared = module
 
@@ -54,12 +60,15 @@ class Scripts:
             execution.done()
 
     def _run(self, execution, request):
-        owner, interactive = os.getpid(), request.get("mode") == "interactive"
+        owner, mode = os.getpid(), request.get("mode")
+        interactive, is_program = mode == "interactive", mode == "script"
         script, timeout = request["script"], request["timeout"]
-        name = self._name_of_next(interactive)
+        path = program.place_of(request.get("name"))
+        name = path or self._name_of_next(interactive)
         # mtime None keeps linecache from looking for a file of that name.
         linecache.cache[name] = (len(script), None, script.splitlines(True), name)
         module = self._module(interactive)
+        program.introduce(module, path, script, request.get("args", ()))
         alarm = Alarm(timeout)
         if interactive:
             # In a session others wait for the end of this step. A script by itself is killed.
@@ -69,9 +78,7 @@ class Scripts:
             try:
                 with alarm:
                     self._interrupts.begin(request["seal"])
-                    run_code(script, name, module.__dict__, echo=interactive)
-                    if not interactive and _thread._count():
-                        _join_threads()
+                    self._run_to_its_end(script, name, module.__dict__, mode)
                     self._interrupts.end()
             except BaseException as error:
                 if os.getpid() != owner:
@@ -79,25 +86,72 @@ class Scripts:
                 self._interrupts.end()
                 raise
         except ScriptTimeout as error:
-            if execution.has_result:
+            if execution.has_result and not is_program:
                 execution.log("the script went on after emit_result and was interrupted", "warning")
             else:
                 execution.error(f"Script timed out after {timeout:g}s", trace(error), timed_out=True)
         except SystemExit as error:
-            if not execution.has_result:
-                code = "" if error.code is None else repr(error.code)
-                execution.error(f"Script called sys.exit({code})", trace(error))
+            self._tell_exit(execution, error, is_program)
         except BaseException as error:
             message = "".join(traceback.format_exception_only(type(error), error)).strip()
             summary = message.splitlines()[-1] if isinstance(error, SyntaxError) else message
-            if execution.has_result:
+            if execution.has_result and not is_program:
                 execution.log(f"the script raised after emit_result: {summary}", "warning")
             else:
-                execution.error(with_line(summary, error), trace(error))
+                execution.error(with_line(summary, error, name), trace(error))
+
+    def _run_to_its_end(self, script, name, namespace, mode):
+        try:
+            self._run_code(script, name, namespace, echo=mode == "interactive")
+        except ScriptTimeout:
+            raise
+        except BaseException:
+            if mode == "script":
+                program.wind_up()
+            raise
+        if mode == "script":
+            program.wind_up()
+        elif mode != "interactive" and _thread._count():
+            _join_threads()
+
+    def _tell_exit(self, execution, error, is_program):
+        code = program.exit_code(error)
+        if is_program:
+            program.say_why(error)
+            if code:
+                execution.error(f"Script exited with code {code}", exit_code=code)
+        elif code and not execution.has_result:
+            execution.error(f"Script called sys.exit({error.code!r})", trace(error), exit_code=code)
 
     def _name_of_next(self, interactive):
         self._steps += 1
         return SCRIPT_NAME if not interactive or self._steps == 1 else f"<agent_script step {self._steps}>"
+
+    def _run_code(self, script, name, namespace, echo):
+        """Compiles and runs a script; with `echo`, the value of a last expression is shown as a prompt would."""
+        if not echo:
+            self._evaluate(_compiled(script, name, "exec"), namespace)
+            return
+        tree = _compiled(script, name, "exec", ast.PyCF_ONLY_AST)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        # Both before anything runs: what cannot be compiled has no effect.
+        body = _compiled(tree, name, "exec")
+        value = last and _compiled(ast.Expression(last.value), name, "eval")
+        self._evaluate(body, namespace)
+        if value is not None:
+            value = self._evaluate(value, namespace)
+            if value is not None:
+                print(repr(value))
+
+    def _evaluate(self, code, namespace):
+        value = eval(code, namespace)
+        if not code.co_flags & _AWAITS:
+            return value
+        # One loop for all steps: what one step starts, the next can wait for.
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop.run_until_complete(value)
 
     def _module(self, interactive):
         if interactive and self._session is not None:
@@ -109,21 +163,8 @@ class Scripts:
         return module
 
 
-def run_code(script, name, namespace, echo):
-    """Compiles and runs a script; with `echo`, the value of a last expression is shown as a prompt would."""
-    if not echo:
-        exec(compile(script, name, "exec", dont_inherit=True), namespace)
-        return
-    tree = compile(script, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    # Both before anything runs: what cannot be compiled has no effect.
-    body = compile(tree, name, "exec", dont_inherit=True)
-    value = last and compile(ast.Expression(last.value), name, "eval", dont_inherit=True)
-    exec(body, namespace)
-    if value is not None:
-        value = eval(value, namespace)
-        if value is not None:
-            print(repr(value))
+def _compiled(script, name, mode, flags=0):
+    return compile(script, name, mode, flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 
 def _join_threads():

@@ -31,13 +31,12 @@ def _is_ours(frame):
     return os.path.dirname(frame.filename) == _HOME
 
 
-def with_line(summary, error):
+def with_line(summary, error, script):
     """The summary of an error and, of a syntax error in a script, the line it is in."""
     if (
         isinstance(error, SyntaxError)
         and error.lineno
-        and error.filename
-        and error.filename.startswith("<agent")
+        and error.filename == script
     ):
         return f"{summary} (line {error.lineno}: {shorten((error.text or '').strip(), 200)})"
     return summary
