@@ -65,8 +65,9 @@ class Scripts:
         script, timeout = request["script"], request["timeout"]
         path = program.place_of(request.get("name"))
         name = path or self._name_of_next(interactive)
-        # mtime None keeps linecache from looking for a file of that name.
-        linecache.cache[name] = (len(script), None, script.splitlines(True), name)
+        # mtime None keeps linecache from looking for a file of that name. The newline at the end is
+        # what tracebacks expect of a line: without it they mark the wrong place.
+        linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
         module = self._module(interactive)
         program.introduce(module, path, script, request.get("args", ()))
         alarm = Alarm(timeout)
