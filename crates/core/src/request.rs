@@ -68,7 +68,9 @@ pub enum ScriptError {
         most: usize,
     },
     /// It is no name of a file.
-    #[error("{name:?} is no file name for a script: it must be a name without a directory, of at most 255 bytes")]
+    #[error(
+        "{name:?} is no file name for a script: it must be a name without a directory, of at most 255 bytes"
+    )]
     Name {
         /// What was given.
         name: String,

@@ -39,11 +39,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     outcome
 }
 
-fn request(
-    options: &RunArgs,
-    settings: &Settings,
-    printer: &Printer,
-) -> Result<ExecutionRequest, CliError> {
+fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<ExecutionRequest, CliError> {
     let file = options.file.as_deref();
     let mut request = match &options.code {
         Some(code) => script::given(code)?,
@@ -133,17 +129,24 @@ pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
         }
         Verdict::TimeoutCpu => {
             let limit = cpu_time_sec.unwrap_or_default();
-            format!("it may use {limit} s of processor time; raise resource_limits.cpu_time_sec in the --sandbox file")
+            format!(
+                "it may use {limit} s of processor time; raise resource_limits.cpu_time_sec in the --sandbox file"
+            )
         }
         Verdict::Oom => format!("it may use {memory_mb} MiB; give it more with --memory MB"),
         Verdict::NoResult => {
-            "end the script with emit_result(…), or run it with --mode script if what it prints is enough".into()
+            "end the script with emit_result(…), or run it with --mode script if what it prints is enough"
+                .into()
         }
         Verdict::Output => {
-            format!("it may write {max_output_bytes} bytes; raise resource_limits.max_output_bytes in a --sandbox file")
+            format!(
+                "it may write {max_output_bytes} bytes; raise resource_limits.max_output_bytes in a --sandbox file"
+            )
         }
         Verdict::Pids => {
-            format!("it may have {pids_limit} processes and threads; raise resource_limits.pids_limit in a --sandbox file")
+            format!(
+                "it may have {pids_limit} processes and threads; raise resource_limits.pids_limit in a --sandbox file"
+            )
         }
         Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
         Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),

@@ -258,7 +258,7 @@ mod tests {
         ));
         assert!(matches!(
             frame(r#"{"type":"error"}"#),
-            GuestFrame::Error { message, traceback: None, timed_out: false } if message.is_empty()
+            GuestFrame::Error { message, traceback: None, timed_out: false, exit_code: None } if message.is_empty()
         ));
         for line in [r#"{"type":"final_result"}"#, r#"{"type":"final_result","data":null}"#] {
             assert!(matches!(frame(line), GuestFrame::FinalResult { data } if data.get() == "null"));

@@ -107,6 +107,8 @@ fn execute(script: &str, mode: ExecutionMode, timeout: f64, required_secrets: &[
         seal: SEAL,
         script,
         mode,
+        name: None,
+        args: &[],
         timeout,
         max_output_bytes: 1 << 20,
         required_secrets,

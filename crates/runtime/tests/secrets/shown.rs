@@ -41,6 +41,8 @@ proptest! {
             seal: "seal",
             script: &request.script,
             mode: ExecutionMode::Plan,
+            name: None,
+            args: &[],
             timeout: 1.0,
             max_output_bytes: 1024,
             required_secrets: &request.required_secrets,
