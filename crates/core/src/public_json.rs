@@ -297,6 +297,8 @@ proptest! {
             execution_id: id.map(ExecutionId::new),
             mode,
             timeout: millis.map(Duration::from_millis),
+            args: vec!["-v".into()],
+            name: Some("chart.py".into()),
             required_secrets,
         };
         let text = serde_json::to_string(&request).unwrap();
