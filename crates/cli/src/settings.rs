@@ -17,9 +17,12 @@ use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secret, ToolSourc
 use crate::args::{EngineName, SandboxArgs};
 
 /// Fields of a config and the options that set them. With it, an error can name what was typed.
-const OPTIONS: [(&str, &str); 8] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("resource_limits.execution_timeout_sec", "--timeout"),
     ("resource_limits.memory_mb", "--memory"),
+    ("resource_limits.pids_limit", "--pids"),
+    ("resource_limits.cpu_quota", "--cpus"),
+    ("scratch_size_mb", "--disk"),
     ("network_policy", "--allow-host"),
     ("resources", "--mount"),
     ("dependencies", "--dep"),
@@ -108,6 +111,15 @@ fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
     }
     if let Some(mebibytes) = options.memory {
         config.resource_limits.memory_mb = mebibytes;
+    }
+    if let Some(mebibytes) = options.disk {
+        config.scratch_size_mb = mebibytes;
+    }
+    if let Some(most) = options.pids {
+        config.resource_limits.pids_limit = most;
+    }
+    if let Some(processors) = options.cpus {
+        config.resource_limits.cpu_quota = processors;
     }
     if let Some(version) = &options.python {
         config.python_version = Some(version.parse().context("--python")?);

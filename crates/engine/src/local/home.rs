@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::{CellId, layout};
+use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use crate::Blueprint;
@@ -17,6 +19,8 @@ use crate::guest::{self, PYTHON, Spawn};
 
 const PREFIX: &str = "belljar-local-";
 const LOCK: &str = "lock";
+/// Of a cell: the directory that its script runs in.
+const WORKSPACE: &str = "workspace";
 
 /// What all cells of a sandbox share: the harness and the tools. Removed with the last cell.
 pub(super) struct Home {
@@ -72,19 +76,19 @@ impl Home {
         let place = Place { path: self.path.join(id.to_string()) };
         let inside = |name: &str| place.path.join(name);
         private().create(&place.path)?;
-        for directory in ["workspace", "tmp"] {
+        for directory in [WORKSPACE, "tmp"] {
             fs::create_dir(inside(directory))?;
         }
         for shared in [layout::HARNESS, layout::HARNESS_PACKAGE] {
             symlink(self.path.join(shared), inside(shared))?;
         }
         let mut settings = self.settings.clone();
-        settings["layout"]["workspace"] = json!(inside("workspace"));
-        settings["layout"]["scratch"] = json!([inside("workspace"), inside("tmp")]);
+        settings["layout"]["workspace"] = json!(inside(WORKSPACE));
+        settings["layout"]["scratch"] = json!([inside(WORKSPACE), inside("tmp")]);
         fs::write(inside(layout::TEMPLATE_SETTINGS), settings.to_string())?;
         let mut env = self.env.clone();
         for (name, directory, usual) in
-            [("HOME", "workspace", layout::WORKSPACE), ("TMPDIR", "tmp", layout::SCRATCH[1])]
+            [("HOME", WORKSPACE, layout::WORKSPACE), ("TMPDIR", "tmp", layout::SCRATCH[1])]
         {
             // A value set by the config is kept.
             if env.get(name).is_none_or(|value| value == usual) {
@@ -110,6 +114,14 @@ impl Drop for Home {
             }
         }
         remove(&self.path);
+    }
+}
+
+impl Place {
+    /// The directory that its script runs in.
+    pub(super) fn open_workspace(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(self.path.join(WORKSPACE), flags, Mode::empty())?)
     }
 }
 

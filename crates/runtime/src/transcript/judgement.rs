@@ -2,7 +2,7 @@
 
 use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
-use belljar_engine::{CellUsage, End};
+use belljar_engine::{Autopsy, CellUsage, End};
 
 use super::{Ending, Facts, Transcript};
 
@@ -46,6 +46,10 @@ impl Transcript {
                 (Verdict::TimeoutCpu, Some(message))
             }
             Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
+            // `os._exit(0)` is a program's own way to succeed.
+            Ending::Died(Autopsy { end: End::Exited(0), .. }) if self.mode == ExecutionMode::Script => {
+                (Verdict::Ok, None)
+            }
             Ending::Died(autopsy) => died(autopsy.end, &facts.used),
             _ if self.mode != ExecutionMode::Plan => (Verdict::Ok, None),
             _ => {

@@ -41,11 +41,13 @@ class Scripts:
         try:
             if request.get("secrets"):
                 os.environ.update(request["secrets"])
+            if "env" in request:
+                os.environ.update(request["env"])
             missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
             if missing:
                 execution.error(f"Missing required environment variables: {missing}")
             else:
-                self._run(execution, request)
+                self._run(execution, request, channel)
         finally:
             if os.getpid() != owner:
                 # A child that the script forked has come to the script's end. It is not the
@@ -54,12 +56,14 @@ class Scripts:
                 os._exit(0)
             if execution.alarm is not None:
                 strays.end_step(execution)
+                if "has_stdin" in request:
+                    program.detach_stdin()
             # From here on nobody speaks for this execution, whatever of it runs on. This comes
             # before its end is told: whoever hears of the end may go on at once.
             executions.running = None
             execution.done()
 
-    def _run(self, execution, request):
+    def _run(self, execution, request, channel):
         owner, mode = os.getpid(), request.get("mode")
         interactive, is_program = mode == "interactive", mode == "script"
         script, timeout = request["script"], request["timeout"]
@@ -70,6 +74,8 @@ class Scripts:
         linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
         module = self._module(interactive)
         program.introduce(module, path, script, request.get("args", ()))
+        if "has_stdin" in request:
+            program.attach_stdin(execution, channel)
         alarm = Alarm(timeout)
         if interactive:
             # In a session others wait for the end of this step. A script by itself is killed.
