@@ -25,7 +25,7 @@ pub(crate) fn add(
         let patterns = if options.collect.is_empty() { everything } else { options.collect.clone() };
         request = request.collecting(patterns).collecting_into(directory);
         // A file may be larger than its content, so this must be limited too.
-        let bytes = (scratch_mb << 20).max(1 << 30);
+        let bytes = (scratch_mb << 20).saturating_mul(4).max(16 << 30);
         request.collect_limits = CollectLimits { files: 10_000, bytes };
     }
     Ok(request)

@@ -198,16 +198,14 @@ impl ScriptExecutor {
         let timeout = self.check(request)?;
         let mut wanted = Wanted::by(request)?;
         if !request.files.is_empty() {
-            let given = tokio::select! {
+            let given = wanted.as_mut().map(|wanted| &mut wanted.given);
+            tokio::select! {
                 biased;
-                given = put(cell, &request.files) => given?,
+                done = put(cell, &request.files, given) => done?,
                 () = wishes.cancelled() => {
                     cell.kill();
                     return Ok(self.not_begun(id, &span, request, listener));
                 }
-            };
-            if let Some(wanted) = &mut wanted {
-                wanted.given = given;
             }
         }
         if let Some(wanted) = &mut wanted {

@@ -11,7 +11,7 @@ use crate::exit::End;
 use crate::files;
 use crate::follow::{follow, hand_on};
 use crate::interrupt::Interrupts;
-use crate::printer::{Output, Printer};
+use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
 use crate::script;
 use crate::settings::Settings;
@@ -96,9 +96,12 @@ async fn run_and_show(
         }
     }
     match interrupt {
-        None => printer.result(&result, advice(&result.verdict, settings).as_deref())?,
+        None if is_program && matches!(result.verdict, Verdict::Exited { .. }) => {
+            printer.result(&result, Advice::Silence)?;
+        }
+        None => printer.result(&result, advice(&result.verdict, settings).into())?,
         Some(_) if printer.is_for_people() => {}
-        Some(_) => printer.result(&result, None)?,
+        Some(_) => printer.result(&result, Advice::Nothing)?,
     }
     Ok(match interrupt {
         Some(interrupt) => End::Interrupted(interrupt),

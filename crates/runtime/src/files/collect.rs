@@ -77,6 +77,16 @@ impl Wanted {
 
     async fn collect_into(&mut self, cell: &mut dyn Cell, collection: &mut Collection) -> io::Result<()> {
         let mut workspace = cell.files().await?;
+        let done = self.collect_from(&mut *workspace, collection).await;
+        workspace.close().await?;
+        done
+    }
+
+    async fn collect_from(
+        &mut self,
+        workspace: &mut dyn Files,
+        collection: &mut Collection,
+    ) -> io::Result<()> {
         let mut listing = workspace.list(MOST_ENTRIES).await?;
         listing.entries.sort_by(|one, other| one.path.cmp(&other.path));
         let mut left_out = LeftOut::default();
@@ -93,18 +103,18 @@ impl Wanted {
                     continue;
                 }
             };
-            if self.is_as_given(&mut *workspace, &path).await? {
+            if self.is_as_given(workspace, &path).await? {
                 continue;
             }
             if room.files == 0 {
-                left_out.add(&entry.path, "there are too many");
+                left_out.add(&entry.path, &format!("at most {} files are", self.limits.files));
                 continue;
             }
             if entry.size > room.bytes {
-                left_out.add(&entry.path, "it is too large");
+                left_out.add(&entry.path, &too_large(&self.limits));
                 continue;
             }
-            match self.fetch(&mut *workspace, &path, room.bytes).await {
+            match self.fetch(workspace, &path, room.bytes).await {
                 Ok(mut file) => {
                     room.files -= 1;
                     room.bytes -= file.size.min(room.bytes);
@@ -115,8 +125,8 @@ impl Wanted {
                 Err(error) => left_out.add(&entry.path, &error.to_string()),
             }
         }
-        collection.warnings.extend(left_out.warning(&self.limits));
-        workspace.close().await
+        collection.warnings.extend(left_out.warning());
+        Ok(())
     }
 
     /// The path of an entry that is wanted; or why it cannot be had.
@@ -139,15 +149,16 @@ impl Wanted {
     }
 
     async fn is_as_given(&mut self, workspace: &mut dyn Files, path: &GuestPath) -> io::Result<bool> {
-        let Some(given) = self.given.at(path.as_str()).copied() else { return Ok(false) };
+        let Some(given) = self.given.at(path.as_str()) else { return Ok(false) };
         let mut digest = Digest::new();
-        if workspace.open(path).await.is_err() {
-            return Ok(false);
+        match workspace.open(path).await {
+            Ok(size) if size == given.1 => {}
+            _ => return Ok(false),
         }
         loop {
             let piece = workspace.read().await?;
             if piece.is_empty() {
-                return Ok(digest.finish().0 == given);
+                return Ok(digest.finish() == given);
             }
             digest.add(&piece);
         }
@@ -178,7 +189,7 @@ impl Wanted {
                 if let Some(directory) = &mut self.into {
                     directory.files.remove(path).await?;
                 }
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large(&self.limits)));
             }
             digest.add(&piece);
             match &mut self.into {
@@ -196,6 +207,10 @@ impl Wanted {
         let (digest, size) = digest.finish();
         Ok(CollectedFile::new(path.as_str(), size, in_hexadecimal(&digest), content))
     }
+}
+
+fn too_large(limits: &CollectLimits) -> String {
+    format!("it is too large: at most {} bytes are, all together", limits.bytes)
 }
 
 /// What was wanted and is not there.
@@ -219,15 +234,11 @@ impl LeftOut {
         }
     }
 
-    fn warning(&self, limits: &CollectLimits) -> Option<String> {
+    fn warning(&self) -> Option<String> {
         if self.named.is_empty() {
             return None;
         }
         let more = if self.unnamed > 0 { format!(" and {} more", self.unnamed) } else { String::new() };
-        let CollectLimits { files, bytes } = limits;
-        Some(format!(
-            "files that are not collected: {}{more}; at most {files} files and {bytes} bytes are",
-            self.named.join(", ")
-        ))
+        Some(format!("files that are not collected: {}{more}", self.named.join(", ")))
     }
 }

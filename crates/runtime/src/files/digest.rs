@@ -20,10 +20,10 @@ impl Digest {
         self.size += bytes.len() as u64;
     }
 
-    pub(super) fn of(bytes: &[u8]) -> [u8; 32] {
+    pub(super) fn of(bytes: &[u8]) -> ([u8; 32], u64) {
         let mut digest = Self::new();
         digest.add(bytes);
-        digest.finish().0
+        digest.finish()
     }
 
     /// The digest, and how many bytes it is of.

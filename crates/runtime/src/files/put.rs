@@ -14,14 +14,14 @@ use super::{FilesError, MOST_ENTRIES};
 /// How much is handed on at once.
 const PIECE: usize = 256 << 10;
 
-/// What a script was given, by the digest of its content.
+/// What a script was given, by path: the size and the digest of its content.
 #[derive(Debug, Default)]
-pub(crate) struct Given(HashMap<String, [u8; 32]>);
+pub(crate) struct Given(HashMap<String, ([u8; 32], u64)>);
 
 impl Given {
-    /// The digest of what was given at this path.
-    pub(super) fn at(&self, path: &str) -> Option<&[u8; 32]> {
-        self.0.get(path)
+    /// The digest of what was given at this path, and how long that was.
+    pub(super) fn at(&self, path: &str) -> Option<([u8; 32], u64)> {
+        self.0.get(path).copied()
     }
 
     /// The script itself may be there as a file, too.
@@ -32,26 +32,43 @@ impl Given {
     }
 }
 
-/// Puts files into a cell's workspace.
-pub(crate) async fn put(cell: &mut dyn Cell, files: &[InputFile]) -> Result<Given, FilesError> {
-    let mut given = Given::default();
+/// Puts files into a cell's workspace. What was put there is noted in `given`, if anybody wants to
+/// know.
+pub(crate) async fn put(
+    cell: &mut dyn Cell,
+    files: &[InputFile],
+    given: Option<&mut Given>,
+) -> Result<(), FilesError> {
     let mut workspace = cell.files().await.map_err(FilesError::Workspace)?;
+    let done = put_all(&mut *workspace, files, given).await;
+    workspace.close().await.map_err(FilesError::Workspace)?;
+    done
+}
+
+async fn put_all(
+    workspace: &mut dyn Files,
+    files: &[InputFile],
+    mut given: Option<&mut Given>,
+) -> Result<(), FilesError> {
     for file in files {
         let path = GuestPath::new(&file.path)?;
         match &file.content {
             FileContent::Bytes(bytes) => {
-                write(&mut *workspace, &path, file.is_executable, bytes.clone()).await?;
-                given.0.insert(path.to_string(), Digest::of(bytes));
+                write(workspace, &path, file.is_executable, bytes.clone()).await?;
+                if let Some(given) = &mut given {
+                    given.0.insert(path.to_string(), Digest::of(bytes));
+                }
             }
-            FileContent::Host(host) => put_from_host(&mut *workspace, &path, host, &mut given).await?,
+            FileContent::Host(host) => {
+                put_from_host(workspace, &path, host, given.as_deref_mut()).await?;
+            }
             other => {
                 let reason = format!("{other:?} is not known here");
                 return Err(FilesError::Unusable { path: path.as_str().into(), reason });
             }
         }
     }
-    workspace.close().await.map_err(FilesError::Workspace)?;
-    Ok(given)
+    Ok(())
 }
 
 /// Writes a whole file.
@@ -75,7 +92,7 @@ async fn put_from_host(
     workspace: &mut dyn Files,
     to: &GuestPath,
     host: &Path,
-    given: &mut Given,
+    mut given: Option<&mut Given>,
 ) -> Result<(), FilesError> {
     let failed = |error| FilesError::Host { path: host.to_owned(), error };
     let unusable = |path: PathBuf, reason: &str| FilesError::Unusable { path, reason: reason.to_owned() };
@@ -112,7 +129,7 @@ async fn put_from_host(
             EntryKind::File => {
                 let is_executable = entry.is_executable;
                 let source = Source { place: &mut *place, path: &name, shown: &shown, is_executable };
-                copy(source, workspace, &to, given).await?;
+                copy(source, workspace, &to, given.as_deref_mut()).await?;
             }
             EntryKind::Directory => {
                 let made = workspace.make_directory(&to).await;
@@ -147,11 +164,11 @@ async fn copy(
     Source { place, path, shown, is_executable }: Source<'_>,
     workspace: &mut dyn Files,
     to: &GuestPath,
-    given: &mut Given,
+    given: Option<&mut Given>,
 ) -> Result<(), FilesError> {
     let failed = |error| FilesError::Host { path: shown.to_owned(), error };
     let refused = |error| FilesError::inside(to.as_str(), error);
-    let mut digest = Digest::new();
+    let mut digest = given.is_some().then(Digest::new);
     place.open(path).await.map_err(failed)?;
     workspace.create(to, is_executable).await.map_err(refused)?;
     loop {
@@ -159,10 +176,14 @@ async fn copy(
         if piece.is_empty() {
             break;
         }
-        digest.add(&piece);
+        if let Some(digest) = &mut digest {
+            digest.add(&piece);
+        }
         workspace.write(piece).await.map_err(refused)?;
     }
     workspace.finish().await.map_err(refused)?;
-    given.0.insert(to.to_string(), digest.finish().0);
+    if let (Some(given), Some(digest)) = (given, digest) {
+        given.0.insert(to.to_string(), digest.finish());
+    }
     Ok(())
 }

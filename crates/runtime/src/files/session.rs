@@ -38,7 +38,7 @@ impl<'a> SessionFiles<'a> {
     pub async fn put(&self, path: &str, content: impl Into<FileContent>) -> Result<(), RuntimeError> {
         let file = InputFile::new(path, content);
         GuestPath::new(path).map_err(FilesError::from)?;
-        self.cell.with_cell(async move |cell| put(cell, &[file]).await.map(drop)).await
+        self.cell.with_cell(async move |cell| put(cell, &[file], None).await).await
     }
 
     /// What is in the workspace, by path. At most so many names.

@@ -21,6 +21,8 @@ from .traces import trace, with_line
 
 SCRIPT_NAME = "<agent_script>"
 _AWAITS = inspect.CO_COROUTINE
+# Where the value of a last expression is kept, if it is known only in the loop.
+_LAST = "__belljar_last__"
 
 
 class Scripts:
@@ -144,11 +146,16 @@ class Scripts:
         # Both before anything runs: what cannot be compiled has no effect.
         body = _compiled(tree, name, "exec")
         value = last and _compiled(ast.Expression(last.value), name, "eval")
-        self._evaluate(body, namespace)
+        if value is not None and (body.co_flags | value.co_flags) & _AWAITS:
+            # All of it runs in the loop, or none: what begins a task needs the loop too.
+            tree.body.append(_kept(last))
+            self._evaluate(_compiled(tree, name, "exec"), namespace)
+            value = namespace.pop(_LAST)
+        else:
+            self._evaluate(body, namespace)
+            value = value and self._evaluate(value, namespace)
         if value is not None:
-            value = self._evaluate(value, namespace)
-            if value is not None:
-                print(repr(value))
+            print(repr(value))
 
     def _evaluate(self, code, namespace):
         value = eval(code, namespace)
@@ -168,6 +175,12 @@ class Scripts:
         if interactive:
             self._session = module
         return module
+
+
+def _kept(expression):
+    """The last expression as a statement that keeps its value."""
+    target = ast.copy_location(ast.Name(_LAST, ast.Store()), expression)
+    return ast.copy_location(ast.Assign([target], expression.value), expression)
 
 
 def _compiled(script, name, mode, flags=0):
