@@ -38,13 +38,16 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 19] = [
+static FILES: [GuestFile; 24] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
     part!("cell"),
     part!("channel"),
+    part!("conversions"),
+    part!("displays"),
     part!("execution"),
+    part!("figures"),
     part!("forks"),
     part!("interrupts"),
     part!("library"),
@@ -52,12 +55,14 @@ static FILES: [GuestFile; 19] = [
     part!("output"),
     part!("preload"),
     part!("program"),
+    part!("rich"),
     part!("scripts"),
     part!("strays"),
     part!("template"),
     part!("tools"),
     part!("traces"),
     part!("values"),
+    part!("watch"),
 ];
 
 #[cfg(test)]

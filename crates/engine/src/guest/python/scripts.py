@@ -10,8 +10,8 @@ import sys
 import threading
 import traceback
 
+from . import displays, program
 from . import execution as executions
-from . import program
 from .alarm import Alarm, ScriptTimeout
 from .execution import Execution
 from .namespace import new_main
@@ -103,13 +103,16 @@ class Scripts:
 
     def _run_to_its_end(self, script, name, namespace, mode):
         try:
-            self._run_code(script, name, namespace, echo=mode == "interactive")
+            self._run_code(script, name, namespace, mode)
         except ScriptTimeout:
             raise
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):
+                self._show_figures(mode)
             if mode == "script":
                 program.wind_up()
             raise
+        self._show_figures(mode)
         if mode == "script":
             program.wind_up()
         elif mode != "interactive" and _thread._count():
@@ -128,13 +131,26 @@ class Scripts:
         self._steps += 1
         return SCRIPT_NAME if not interactive or self._steps == 1 else f"<agent_script step {self._steps}>"
 
-    def _run_code(self, script, name, namespace, echo):
-        """Compiles and runs a script; with `echo`, the value of a last expression is shown as a prompt would."""
-        if not echo:
+    def _show_figures(self, mode):
+        # Before anything at the end of the program closes them. A plan shows what it says it shows.
+        if mode != "plan" and "matplotlib._pylab_helpers" in sys.modules:
+            displays.show_figures()
+
+    def _run_code(self, script, name, namespace, mode):
+        """Compiles and runs a script. A step prints the value of a last expression, as a prompt would.
+
+        A program does not, but shows it if it has another form than text.
+        """
+        is_step = mode == "interactive"
+        if not is_step and (mode != "script" or not displays.may_end_in_value(script)):
             self._evaluate(_compiled(script, name, "exec"), namespace)
             return
         tree = _compiled(script, name, "exec", ast.PyCF_ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        if last and not is_step and isinstance(last.value, ast.Constant):
+            # A text that stands by itself may be the script's docstring.
+            tree.body.append(last)
+            last = None
         # Both before anything runs: what cannot be compiled has no effect.
         body = _compiled(tree, name, "exec")
         value = last and _compiled(ast.Expression(last.value), name, "eval")
@@ -142,7 +158,9 @@ class Scripts:
         if value is not None:
             value = self._evaluate(value, namespace)
             if value is not None:
-                print(repr(value))
+                if is_step:
+                    print(repr(value))
+                displays.show_last(value, is_printed=is_step)
 
     def _evaluate(self, code, namespace):
         value = eval(code, namespace)

@@ -11,9 +11,9 @@ from support import harness
 values = harness.values
 
 
-def told(value, most=1 << 20):
+def told(value, most=1 << 20, strict=True):
     try:
-        values.to_json(value, "data", most)
+        values.to_json(value, "data", most, strict)
     except (TypeError, ValueError) as error:
         return str(error)
     raise AssertionError(f"{value!r} is JSON")
