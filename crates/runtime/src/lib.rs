@@ -45,9 +45,9 @@ pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
-    Decision, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel,
-    LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict, is_combining, is_printable,
-    json_line,
+    Decision, Display, DisplayData, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult,
+    Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict,
+    is_combining, is_printable, json_line,
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;

@@ -55,7 +55,7 @@ impl HostFrame<'_> {
                 script: execute.script,
                 mode: execute.mode,
                 name: execute.name,
-                args: execute.args,
+                args: Some(execute.args).filter(|args| !args.is_empty()),
                 timeout: execute.timeout,
                 max_output_bytes: execute.max_output_bytes,
                 required_secrets: execute.required_secrets,
@@ -93,8 +93,8 @@ pub(super) enum Exposed<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
         /// What is in `sys.argv` after the script's name.
-        #[serde(skip_serializing_if = "<[String]>::is_empty")]
-        args: &'a [String],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        args: Option<&'a [String]>,
         /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the
         /// limit.
         timeout: f64,

@@ -222,6 +222,7 @@ _BY_TYPE = {
     "pandas.DataFrame": _frame,
     "pandas.Series": _series,
     "pandas._libs.missing.NAType": _nothing,
+    "pandas.api.typing.NAType": _nothing,
     "pandas._libs.tslibs.nattype.NaTType": _nothing,
     "pandas._libs.tslibs.period.Period": _text,
     "pandas._libs.interval.Interval": _text,

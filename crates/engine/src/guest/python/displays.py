@@ -12,6 +12,7 @@ import re
 from . import figures, rich
 
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*").fullmatch
+_ALSO_TEXT = ("application/javascript", "application/xml")
 _LONGEST_MIME, _MOST_COMPLAINTS = 100, 20
 # Lines that end a script and have no value worth a look, at little cost.
 _NO_VALUE = re.compile(r"[\s#@]|[\w.]+\s*=[^=]|print\(|(?:plt\.show|sys\.exit|exit|unittest\.main)\(").match
@@ -151,4 +152,4 @@ def is_json(mime):
 
 
 def is_text(mime):
-    return mime.startswith("text/") or mime in ("image/svg+xml", "application/javascript")
+    return mime.startswith("text/") or mime.endswith("+xml") or mime in _ALSO_TEXT
