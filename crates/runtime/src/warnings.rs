@@ -57,8 +57,8 @@ fn missing(displays: MissingDisplays) -> impl Iterator<Item = String> {
     let bounds = format!(
         "a run may show {MOST_DISPLAYS} things, and all of them together may take half of what max_output_bytes leaves"
     );
-    let faults = "what they hold is not what their MIME type says".to_owned();
-    let secrets = "they held the value of a secret".to_owned();
+    let faults = "the data is not what the MIME type says".to_owned();
+    let secrets = "the value of a secret was found there".to_owned();
     [said(left_out, bounds), said(refused, faults), said(secret, secrets)].into_iter().flatten()
 }
 
