@@ -1,5 +1,7 @@
 //! What scripts show: in which modes, in which forms, and how much of it.
 
+mod packages;
+
 use belljar_runtime::{
     DisplayData, Event, EventKind, ExecutionMode, ExecutionRequest, ExecutionResult, ResourceLimits, Sandbox,
     SandboxConfig, Verdict,
