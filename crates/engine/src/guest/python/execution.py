@@ -21,6 +21,8 @@ class Execution:
 
     # Of a step of a session: rings soon after its result.
     alarm = None
+    # Bytes of all frames.
+    sent = 0
     # What was displayed: how often, in how many bytes, and how often it went wrong.
     displays = displayed_bytes = failed_forms = 0
     # What of it was left out: whether the host has heard of any, and how much it has not heard of.
@@ -42,9 +44,9 @@ class Execution:
         flush()
         stdout = stdout_count.written - self._stdout_before
         stderr = stderr_count.written - self._stderr_before
-        self._channel.send(
-            b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
-        )
+        frame = b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
+        self.sent += len(frame)
+        self._channel.send(frame)
 
     def final_result(self, data, strict=False):
         payload = to_json(data, "emit_result: data", self._most, strict)
@@ -65,9 +67,9 @@ class Execution:
         self._send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
 
     def room_for_displays(self):
-        """Half of what is left of all output. The other half is for what comes after them."""
+        """Half of what all else leaves. The other half is for what is still to come."""
         printed = stdout_count.written - self._stdout_before + stderr_count.written - self._stderr_before
-        return (self._most - printed) // 2 - self.displayed_bytes
+        return (self._most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
 
     def display(self, forms, left_out):
         """`forms` are the fields of one JSON object. That something is left out is told at once, how much in the end."""
