@@ -26,7 +26,7 @@ def display(*objects, include=None, exclude=None, raw=False, **_):
     for value in objects:
         if raw:
             _send(current, dict(value), value)
-        else:
+        elif not rich.shows_itself(value, _complain(current)):
             _send(current, _bundle(current, value), value, include, exclude)
 
 
@@ -35,10 +35,14 @@ def show_last(value, is_printed):
     from . import execution
 
     current = execution.running
-    found = rich.forms(value, _complain(current))
-    if found and os.getpid() == current.owner:
+    complain = _complain(current)
+    if os.getpid() != current.owner or rich.shows_itself(value, complain):
+        return
+    found = rich.forms(value, complain)
+    text = found.pop("text/plain", None)
+    if found:
         if not is_printed:
-            found["text/plain"] = rich.text(value, _complain(current))
+            found["text/plain"] = rich.text(value, complain) if text is None else text
         _send(current, found, value)
 
 
@@ -77,7 +81,8 @@ def _complain(execution):
 
 def _bundle(execution, value):
     bundle = rich.forms(value, _complain(execution))
-    bundle["text/plain"] = rich.text(value, _complain(execution))
+    if "text/plain" not in bundle:
+        bundle["text/plain"] = rich.text(value, _complain(execution))
     return bundle
 
 

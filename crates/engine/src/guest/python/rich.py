@@ -1,6 +1,6 @@
 """The forms in which an object can show itself, as notebooks know them.
 
-    object ──► forms ──► {mime type: text, bytes or JSON}, without text/plain
+    object ──► forms ──► {mime type: text, bytes or JSON}
 
 An object says them itself, by `_repr_mimebundle_`, `_repr_html_` and so on. Figures of matplotlib
 and plotly are known here, because theirs depend on the notebook around them.
@@ -28,7 +28,7 @@ PLOTLY = "application/vnd.plotly.v1+json"
 
 
 def forms(value, complain):
-    """Every form but text/plain. A form that fails is left out, and `complain` is told why."""
+    """Every form but the `repr`. A form that fails is left out, and `complain` is told why."""
     kind = type(value)
     if kind in _PLAIN:
         return {}
@@ -47,7 +47,7 @@ def forms(value, complain):
     found = {}
     bundle = _method(kind, "_repr_mimebundle_")
     if bundle is not None:
-        told = _asked(value, "_repr_mimebundle_", bundle, complain)
+        told = _asked(value, bundle.__name__, lambda of: bundle(of, include=None, exclude=None), complain)
         if isinstance(told, dict):
             found.update(told)
         elif told is not None:
@@ -59,7 +59,6 @@ def forms(value, complain):
         told = _asked(value, name, method, complain)
         if told is not None:
             found[mime] = told
-    found.pop("text/plain", None)
     return found
 
 
@@ -70,6 +69,22 @@ def text(value, complain):
     except Exception as error:
         complain(f"the repr of a {type(value).__name__} raised {type(error).__name__}")
         return f"<{type(value).__name__} without a repr>"
+
+
+def shows_itself(value, complain):
+    """Lets an object show itself that wants to, such as a widget. Whether it did."""
+    method = _method(type(value), "_ipython_display_")
+    # Without a notebook around it, a chart of plotly's would print itself.
+    if method is None or _is_plotly(value):
+        return False
+    try:
+        method(value)
+    except NotImplementedError:
+        return False
+    except Exception as error:
+        complain(f"_ipython_display_ of a {type(value).__name__} raised {type(error).__name__}")
+        return False
+    return True
 
 
 def _method(kind, name):

@@ -27,6 +27,16 @@ class Frames(unittest.TestCase):
         only = shown(f"{both}display(A(), include=['text/html'])\ndisplay(A(), exclude=['text/html'])")
         self.assertEqual([list(frame["data"]) for frame in only], [["text/html"], ["text/plain"]])
 
+    def test_an_object_may_show_itself_or_say_its_own_text(self):
+        script = (
+            "class Widget:\n    def _ipython_display_(self): display(7)\n"
+            "class Bundle:\n    def _repr_mimebundle_(self, include, exclude): return {'text/plain': 'mine', 'text/html': 'x'}\n"
+            "display(Widget(), Bundle())\n"
+        )
+        data = [frame["data"] for frame in shown(script)]
+        self.assertEqual(data, [{"text/plain": "7"}, {"text/html": "x", "text/plain": "mine"}])
+        self.assertEqual([frame["data"] for frame in shown(script + "Bundle()", "interactive")][2:], [{"text/html": "x"}])
+
     def test_small_forms_go_first_and_what_does_not_fit_is_counted(self):
         script = "class A:\n    def _repr_png_(self): return b'x' * 5000\n    def __repr__(self): return 'a'\ndisplay(A())"
         for most, forms, left_out in [(20_000, ["text/plain", "image/png"], None), (9_000, ["text/plain"], 1), (20, [], 2)]:
