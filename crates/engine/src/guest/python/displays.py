@@ -15,7 +15,9 @@ _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*").ful
 _ALSO_TEXT = ("application/javascript", "application/xml")
 _LONGEST_MIME, _MOST_COMPLAINTS = 100, 20
 # Lines that end a script and have no value worth a look, at little cost.
-_NO_VALUE = re.compile(r"[\s#@]|[\w.]+\s*=[^=]|print\(|(?:plt\.show|sys\.exit|exit|unittest\.main)\(").match
+_NO_VALUE = re.compile(
+    r"""[\s#@"'\d]|[bfru]{1,2}["']|[\w.]+\s*=[^=]|(?:print|plt\.show|sys\.exit|exit|unittest\.main)\("""
+).match
 
 
 def display(*objects, include=None, exclude=None, raw=False, **_):
@@ -52,15 +54,15 @@ def show_figures():
         figures.show_open(display)
 
 
-def may_end_in_value(script):
-    """Whether it is worth taking the script apart to see the value of its last line."""
+def last_line(script):
+    """Where the last line begins that is no comment, if it may be an expression with a value worth a look."""
     end = len(script)
     while end > 0:
         start = script.rfind("\n", 0, end) + 1
         if script[start:end].strip() and script[start] != "#":
-            return _NO_VALUE(script, start) is None
+            return None if _NO_VALUE(script, start) else start
         end = start - 1
-    return False
+    return None
 
 
 def _is_heard():

@@ -142,18 +142,13 @@ class Scripts:
         A program does not, but shows it if it has another form than text.
         """
         is_step = mode == "interactive"
-        if not is_step and (mode != "script" or not displays.may_end_in_value(script)):
-            self._evaluate(_compiled(script, name, "exec"), namespace)
-            return
-        tree = _compiled(script, name, "exec", ast.PyCF_ONLY_AST)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        if last and not is_step and isinstance(last.value, ast.Constant):
-            # A text that stands by itself may be the script's docstring.
-            tree.body.append(last)
-            last = None
-        # Both before anything runs: what cannot be compiled has no effect.
-        body = _compiled(tree, name, "exec")
-        value = last and _compiled(ast.Expression(last.value), name, "eval")
+        # All before anything runs: what cannot be compiled has no effect.
+        if is_step:
+            body, value = _parts(script, name)
+        elif mode == "script":
+            body, value = _program_parts(script, name)
+        else:
+            body, value = _compiled(script, name, "exec"), None
         self._evaluate(body, namespace)
         if value is not None:
             value = self._evaluate(value, namespace)
@@ -184,6 +179,27 @@ class Scripts:
 
 def _compiled(script, name, mode, flags=0):
     return compile(script, name, mode, flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+
+
+def _parts(script, name):
+    """The code of a script, and that of a last expression by itself."""
+    tree = _compiled(script, name, "exec", ast.PyCF_ONLY_AST)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    return _compiled(tree, name, "exec"), last and _compiled(ast.Expression(last.value), name, "eval")
+
+
+def _program_parts(script, name):
+    """The same for a program, at less cost: few of them end in a value that anybody wants to see."""
+    start = displays.last_line(script)
+    if start is not None:
+        try:
+            if script[start] in ")]}":
+                return _parts(script, name)
+            line = "\n" * script.count("\n", 0, start) + script[start:]
+            return _compiled(script[:start], name, "exec"), _compiled(line, name, "eval")
+        except (SyntaxError, RecursionError):
+            pass  # It is no expression, or something is wrong that is told below.
+    return _compiled(script, name, "exec"), None
 
 
 def _join_threads():

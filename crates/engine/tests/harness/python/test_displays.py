@@ -66,10 +66,32 @@ class Frames(unittest.TestCase):
 
 class LastLines(unittest.TestCase):
     def test_a_script_is_taken_apart_only_if_its_last_line_may_have_a_value(self):
-        for script in ["x = 1", "if x:\n    y", "print(1)", "x.y = 2\n", "# x", "", "\n \n", "plt.show()\n# end"]:
-            self.assertFalse(harness.displays.may_end_in_value(script), script)
-        for script in ["x", "x\n", "f(\n    1,\n)", "df.head()\n\n# end\n", "x == 1", "await f()"]:
-            self.assertTrue(harness.displays.may_end_in_value(script), script)
+        for script in ["x = 1", "if x:\n    y", "print(1)", "x.y = 2\n", "# x", "", "\n \n", "plt.show()\n# end", "'x'"]:
+            self.assertIsNone(harness.displays.last_line(script), script)
+        for script, start in [
+            ("x", 0),
+            ("a = 1\nx\n", 6),
+            ("f(\n    1,\n)", 10),
+            ("\ndf.head()\n\n# end\n", 1),
+            ("await f()", 0),
+        ]:
+            self.assertEqual(harness.displays.last_line(script), start, script)
+
+    def test_a_last_value_is_found_however_it_is_written(self):
+        rich = "class A:\n    def _repr_html_(self): return 'x'\n    def f(self, *_): return self\na = A()\n"
+        found = ["a", "a  # shown\n# end\n", "a.f(\n    1,\n)\n", "b = 1\r\na\r\n", "[a][0]", "(\n  a\n)", "a if a else 1"]
+        for last in found:
+            self.assertEqual(len(shown(rich + last)), 1, last)
+        none = ["b = a", "b = \\\na", "b = (\n a\n)", "for b in [a]: b", "a; b = 1", "if a:\n    a", "b = '''\na\n'''", "b = '''\na'''"]
+        for last in none:
+            self.assertEqual(shown(rich + last), [], last)
+
+    def test_a_last_line_that_fails_is_told_with_its_place(self):
+        for script, place in [("x = 1\n\nx.gone\n", 3), ("x = 1\nx.gone(\n)", 2), ("def f():\n    y\n\nf()", 4)]:
+            error = run(request(script, mode="script"))[0]
+            self.assertIn(f"line {place}, in <module>", error["traceback"])
+        error = run(request("x = 1\nif x\nx", mode="script"))[0]
+        self.assertRegex(error["message"], r"^SyntaxError: .* \(line 2: if x\)$")
 
     def test_a_docstring_stays_one(self):
         frames = run(request("'''doc'''", mode="script"), request("emit_result(__doc__)", mode="script"))
