@@ -53,8 +53,9 @@
 //!   could remove their control groups later. [`Runtime::shutdown`] waits without blocking.
 
 pub use belljar_core::{
-    CellId, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode, Intermediate, Json,
-    LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict, environment,
+    CellId, Display, DisplayData, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode,
+    Intermediate, Json, LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict,
+    environment,
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{

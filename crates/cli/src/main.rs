@@ -4,7 +4,8 @@
 //!  args ──► settings ──► commands/{run,shell,doctor,bench} ──► belljar (the library)
 //!   what was typed  what it means     │
 //!                                     ├► printer   the only way to stdout and stderr
-//!                                     │  └ terminal_text   makes other text safe for a terminal
+//!                                     │  ├ terminal_text   makes other text safe for a terminal
+//!                                     │  └ pictures        shows what a script displays
 //!                                     └► exit      the only place that chooses an exit code
 //! ```
 //!
@@ -22,6 +23,7 @@ mod follow;
 mod interrupt;
 mod machine;
 mod panics;
+mod pictures;
 mod pretty;
 mod printer;
 mod progress;

@@ -6,7 +6,9 @@
 //!
 //! The command's own messages go to stderr, in colour if a person reads them. Each is on a line of
 //! its own, which no other text can break or begin. A script's log lines and an installer's output
-//! are on lines with a mark of their own.
+//! are on lines with a mark of their own. `displays` shows what a script displays.
+
+mod displays;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, StderrLock, Write};
@@ -18,6 +20,7 @@ use belljar::{Event, EventKind, ExecutionResult, LogLevel};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
+use crate::pictures::Protocol;
 use crate::pretty::pretty;
 use crate::terminal_text::{MARK, ScriptText, THEIRS, quoted, script_text, without_last_colours};
 
@@ -39,6 +42,8 @@ pub(crate) struct Printer {
     is_stdout_terminal: bool,
     is_stderr_terminal: bool,
     colour: bool,
+    /// How the terminal on stdout takes pictures, if it does.
+    pictures: Option<Protocol>,
 }
 
 /// The state of both streams. All printers of the process share it.
@@ -83,9 +88,11 @@ impl End {
 impl Printer {
     /// Looks at where stdout and stderr lead.
     pub(crate) fn new(output: Output) -> Self {
+        let is_stdout_terminal = io::stdout().is_terminal();
         Self {
             output,
-            is_stdout_terminal: io::stdout().is_terminal(),
+            is_stdout_terminal,
+            pictures: Protocol::found(|name| std::env::var_os(name)).filter(|_| is_stdout_terminal),
             is_stderr_terminal: io::stderr().is_terminal(),
             colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
         }
@@ -116,6 +123,7 @@ impl Printer {
             (Output::Human, EventKind::Intermediate { label, data }) => {
                 self.theirs(&format!("{label}: {data}"))
             }
+            (Output::Human, EventKind::Display { display }) => self.display(display),
             (Output::Human, EventKind::Leftover { text, .. }) => {
                 self.theirs(&format!("left by an earlier step: {}", text.trim_end()))
             }

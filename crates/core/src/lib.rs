@@ -13,6 +13,7 @@
 //! enforces that.
 
 pub mod config;
+pub mod display;
 pub mod environment;
 mod event;
 mod exit_code;
@@ -37,6 +38,7 @@ mod verdict;
 pub mod wire;
 
 pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
+pub use display::{Display, DisplayData};
 pub use event::{Event, EventKind, LogLevel, OutputStream};
 pub use exit_code::ExitCode;
 pub use files::{Collected, CollectedFile};

@@ -47,10 +47,10 @@ pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
-    CollectLimits, Collected, CollectedFile, Decision, Event, EventKind, ExecutionId, ExecutionRequest,
-    ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine, NetworkVerdict,
-    OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining, is_printable,
-    json_line,
+    CollectLimits, Collected, CollectedFile, Decision, Display, DisplayData, Event, EventKind, ExecutionId,
+    ExecutionRequest, ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine,
+    NetworkVerdict, OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining,
+    is_printable, json_line,
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;

@@ -6,6 +6,7 @@
 mod bad_input;
 mod belljar;
 mod cache;
+mod displays;
 mod docker;
 mod doctor;
 mod exit_codes;

@@ -83,6 +83,16 @@ pub enum GuestFrame<'a> {
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         data: &'a RawValue,
     },
+    /// `display`, a figure, or the value of a last line.
+    Display {
+        /// Forms by MIME type, not parsed.
+        #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
+        data: &'a RawValue,
+        /// How many forms and displays the harness did not send, since it last said so: too many,
+        /// or too large.
+        #[cfg_attr(test, schemars(default))]
+        left_out: u64,
+    },
     /// The script failed.
     Error {
         /// One line, written for a person or a model.
@@ -145,6 +155,8 @@ struct Fields<'a> {
     label: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+    #[serde(default)]
+    left_out: u64,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -154,6 +166,7 @@ enum Kind {
     Log,
     Intermediate,
     FinalResult,
+    Display,
     Error,
     Stdin,
     ScriptDone,
@@ -179,6 +192,9 @@ impl<'a> Envelope<'a> {
                 data: fields.data.unwrap_or(RawValue::NULL),
             },
             Kind::FinalResult => GuestFrame::FinalResult { data: fields.data.unwrap_or(RawValue::NULL) },
+            Kind::Display => {
+                GuestFrame::Display { data: fields.data.unwrap_or(RawValue::NULL), left_out: fields.left_out }
+            }
             Kind::Error => GuestFrame::Error {
                 message,
                 traceback: fields.traceback,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  host ── execute {execution_id, seal, script, …}, interrupt {seal}? ───► guest
-//!  host ◄── log* intermediate* (final_result | error)? script_done ─────── guest
+//!  host ◄── log* intermediate* display* (final_result | error)? script_done ─ guest
 //! ```
 //!
 //! Every guest frame but `ready` carries the **seal** of its execution. The seal is 128 random

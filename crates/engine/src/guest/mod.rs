@@ -37,6 +37,7 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
             "deepest": json::DEEPEST,
             "longest_integer": json::LONGEST_INTEGER,
             "seconds_after_result": OUTCOME_GRACE.as_secs_f64(),
+            "most_displays": belljar_core::display::MOST_DISPLAYS,
         },
         "layout": {
             "workspace": layout::WORKSPACE,

@@ -11,6 +11,7 @@ mod channel;
 mod compatibility;
 mod confinement;
 mod dependencies;
+mod displays;
 mod endings;
 mod ends;
 mod files;

@@ -45,7 +45,14 @@ const SCRIPTS: &[(ExecutionMode, &str, &[&str])] = &[
     (Plan, "1 / 0", &["error", "script_done"]),
     (Plan, "if x\n", &["error", "script_done"]),
     (Plan, "import sys; sys.exit(3)", &["error", "script_done"]),
-    (Plan, "emit_result({1, 2})", &["error", "script_done"]),
+    (Plan, "emit_result(object())", &["error", "script_done"]),
+    (Plan, "emit_result({1, 2}, strict=True)", &["error", "script_done"]),
+    (Plan, "emit_result({'when': {1, 2}})", &["final_result", "script_done"]),
+    (
+        Plan,
+        "display(1)\nclass Picture:\n    def _repr_png_(self): return b'x' * 2_000_000\ndisplay(Picture())",
+        &["display", "display", "script_done"],
+    ),
     (Plan, "emit_log('x' * 100_000); emit_result('y' * 100_000)", &["log", "final_result", "script_done"]),
     (Interactive, "x = 20\nprint(x)", &["script_done"]),
     (Interactive, "emit_intermediate('x', x); x + 1", &["intermediate", "script_done"]),
@@ -125,6 +132,7 @@ fn name(frame: &GuestFrame<'_>) -> &'static str {
         GuestFrame::Log { .. } => "log",
         GuestFrame::Intermediate { .. } => "intermediate",
         GuestFrame::FinalResult { .. } => "final_result",
+        GuestFrame::Display { .. } => "display",
         GuestFrame::Error { .. } => "error",
         GuestFrame::ScriptDone => "script_done",
         other => panic!("a frame that this test does not know: {other:?}"),
@@ -160,7 +168,10 @@ async fn what_the_harness_sends_fits_the_types_and_the_schema() {
         assert_eq!(names, *expected, "{script}");
         seen.extend(names);
     }
-    assert_eq!(seen, BTreeSet::from(["error", "final_result", "intermediate", "log", "script_done"]));
+    assert_eq!(
+        seen,
+        BTreeSet::from(["display", "error", "final_result", "intermediate", "log", "script_done"])
+    );
 }
 
 #[tokio::test]

@@ -28,6 +28,9 @@ objects made ahead of need.
     interrupts  Ctrl-C from the host
     channel     lines to and from the host             output           stdout and stderr, counted
     values      Python values as JSON                  traces           errors as text
+    conversions what JSON has no word for              displays         what a script shows
+    rich        the forms an object has                figures          matplotlib's
+    watch       packages that show things through us
     strays      threads and processes that outlive a step
 
 The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
@@ -40,6 +43,9 @@ from . import forks
 
 # Second: nothing of the standard library is loaded between our own modules.
 from . import library
+
+# Then what few runs need, and nothing of it is touched in the others.
+from . import conversions, figures, rich, displays, watch
 
 # Then what every run needs, in a row; see `library`.
 from . import values, traces, preload, strays, alarm, channel, interrupts, output, execution
@@ -55,8 +61,11 @@ __all__ = [
     "alarm",
     "cell",
     "channel",
+    "conversions",
+    "displays",
     "enter",
     "execution",
+    "figures",
     "forks",
     "interrupts",
     "library",
@@ -66,6 +75,7 @@ __all__ = [
     "prepare",
     "prepare_for_clone",
     "report",
+    "rich",
     "scripts",
     "serve",
     "single",
@@ -75,5 +85,6 @@ __all__ = [
     "traces",
     "values",
     "warm_up",
+    "watch",
     "zygote",
 ]

@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 
-from . import execution, forks, output
+from . import execution, forks, output, watch
 from .channel import Channel
 from .interrupts import Interrupts
 from .namespace import new_main
@@ -70,6 +70,7 @@ def prepare(settings):
     sys.stdout = sys.__stdout__ = output.stdout
     sys.stderr = sys.__stderr__ = output.stderr
     rules.adopt(settings["rules"])
+    watch.begin()
     template = Template()
     template.load(settings)
     # As for any script: a module that it writes next to itself can be imported. This comes last,

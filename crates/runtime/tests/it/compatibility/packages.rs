@@ -7,7 +7,12 @@ use belljar_testing::{data, run, runtime};
 /// A sandbox with a package, or `None` with the reason printed where no index or installer is at
 /// hand.
 async fn sandbox_with_package(runtime: &Runtime, package: &str) -> Option<Sandbox> {
-    let config = SandboxConfig { dependencies: vec![package.into()], ..super::roomy() };
+    sandbox_of(runtime, SandboxConfig { dependencies: vec![package.into()], ..super::roomy() }).await
+}
+
+/// The same for a whole config.
+pub(crate) async fn sandbox_of(runtime: &Runtime, config: SandboxConfig) -> Option<Sandbox> {
+    let package = config.dependencies.join(", ");
     match runtime.sandbox(config).await {
         Ok(sandbox) => Some(sandbox),
         Err(error) => {
