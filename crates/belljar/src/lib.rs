@@ -57,8 +57,8 @@ pub use belljar_core::{
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
-    EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox, SecretError, Secrets,
-    Session,
+    Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
+    SecretError, Secrets, Session, Variable,
 };
 
 /// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].

@@ -28,6 +28,7 @@ mod conversation;
 mod deadlines;
 mod error;
 mod executor;
+mod inquiry;
 mod mask;
 mod meters;
 mod network;
@@ -59,6 +60,7 @@ pub use belljar_engine::{
 pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
+pub use inquiry::{Completions, Variable};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
 pub use secrets::{SecretError, Secrets};

@@ -97,6 +97,12 @@ pub enum GuestFrame<'a> {
     },
     /// The script is over.
     ScriptDone,
+    /// The answer to a question of the host's. It belongs to no script.
+    Answer {
+        /// What was found, not parsed. `null` if nothing was found in time.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a RawValue,
+    },
 }
 
 /// What a guest has prepared for its scripts.
@@ -154,6 +160,7 @@ enum Kind {
     FinalResult,
     Error,
     ScriptDone,
+    Answer,
 }
 
 impl<'a> Envelope<'a> {
@@ -183,6 +190,7 @@ impl<'a> Envelope<'a> {
                 exit_code: fields.exit_code,
             },
             Kind::ScriptDone => GuestFrame::ScriptDone,
+            Kind::Answer => GuestFrame::Answer { data: fields.data.unwrap_or(RawValue::NULL) },
         };
         let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };
         Some(Self { seal: fields.seal, printed, frame })

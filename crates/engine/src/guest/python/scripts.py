@@ -35,6 +35,11 @@ class Scripts:
         # Made ahead of the first run, which is the only one most cells see.
         self._prepared = module
 
+    @property
+    def module(self):
+        """Where the next step will find its variables."""
+        return self._session or self._prepared
+
     def execute(self, channel, request):
         executions.running = execution = Execution(channel, request)
         owner = os.getpid()
@@ -142,7 +147,8 @@ class Scripts:
         if value is not None:
             value = self._evaluate(value, namespace)
             if value is not None:
-                print(repr(value))
+                # As a prompt does it: also keeps the value as `_`, unless there is a variable of that name.
+                sys.displayhook(value)
 
     def _evaluate(self, code, namespace):
         value = eval(code, namespace)
