@@ -13,7 +13,6 @@
 
 mod args;
 mod commands;
-mod entry;
 mod env;
 mod error;
 mod exit;
@@ -26,6 +25,7 @@ mod printer;
 mod progress;
 mod script;
 mod settings;
+mod shell;
 mod startup;
 mod statistics;
 mod terminal_text;
