@@ -81,7 +81,7 @@ pub mod engine {
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
     #[cfg(feature = "docker")]
-    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
+    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, OrphanContainer, Orphans, Pruned};
     #[cfg(feature = "native")]
     pub use belljar_engine::host;
     #[cfg(feature = "local")]
