@@ -20,7 +20,8 @@ pub(super) fn completions(options: &CompletionsArgs) -> Result<End, CliError> {
 }
 
 pub(super) fn man(options: &ManArgs) -> Result<End, CliError> {
-    let command = Arguments::command();
+    // `belljar help` has no page: it is what pages are instead of.
+    let command = Arguments::command().disable_help_subcommand(true);
     let Some(directory) = &options.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page).map_err(CliError::Output)?;

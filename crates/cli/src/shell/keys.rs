@@ -43,7 +43,7 @@ impl Pace {
     /// A line has ended.
     pub(super) fn end_line(&self) {
         /// Less than anybody takes from key to key, line by line.
-        const FAST: Duration = Duration::from_millis(15);
+        const FAST: Duration = Duration::from_millis(25);
         let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A single key, such as Enter, says nothing.
         if let Some(first) = keys.first.filter(|_| keys.count > 1) {
