@@ -60,7 +60,8 @@ struct Ends {
 /// The end of a line that is asked about.
 pub(crate) fn end_of(line: &str) -> &str {
     let from = line.len().saturating_sub(LONGEST_LINE);
-    &line[line.ceil_char_boundary(from)..]
+    let boundary = (from..=line.len()).find(|place| line.is_char_boundary(*place));
+    &line[boundary.unwrap_or(line.len())..]
 }
 
 impl Completions {

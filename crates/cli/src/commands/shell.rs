@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use belljar::config::ExecutionMode;
-use belljar::{ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Session, Verdict};
+use belljar::{ExecutionRequest, Runtime, RuntimeError, Sandbox, Session, Verdict};
 
 use super::run::{advice, prepare};
 use crate::args::ShellArgs;
@@ -23,7 +23,7 @@ use crate::exit::End;
 use crate::interrupt::{Interrupt, Interrupts};
 use crate::printer::{Output, Printer};
 use crate::settings::Settings;
-use crate::shell::{Action, Entry, Input, Said, Stepped, dedented, follow_step, help, parse, table};
+use crate::shell::{Action, Ended, Entry, Input, Said, dedented, follow_step, help, parse, table};
 
 pub(super) async fn shell(options: ShellArgs, verbose: bool) -> Result<End, CliError> {
     let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
@@ -223,8 +223,8 @@ impl Shell<'_> {
         let execution = self.session.stream(request);
         let is_interactive = self.input.is_interactive();
         match follow_step(execution, &self.printer, &mut self.interrupts, is_interactive).await? {
-            Stepped::Ended { result, was_interrupted } => self.show_end(result, was_interrupted)?,
-            Stepped::Left(interrupt) => return Ok(Some(interrupt)),
+            Ok(ended) => self.show_end(ended)?,
+            Err(interrupt) => return Ok(Some(interrupt)),
         }
         if !self.session.is_alive() {
             self.session = self.sandbox.session().await?;
@@ -233,12 +233,8 @@ impl Shell<'_> {
         Ok(None)
     }
 
-    fn show_end(
-        &mut self,
-        ended: Result<ExecutionResult, RuntimeError>,
-        was_interrupted: bool,
-    ) -> Result<(), CliError> {
-        match ended {
+    fn show_end(&mut self, Ended { result, was_interrupted }: Ended) -> Result<(), CliError> {
+        match result {
             Ok(result) if was_interrupted && result.verdict == Verdict::Cancelled => {
                 self.printer.traceback(&result)?;
                 if self.session.is_alive() {

@@ -15,8 +15,9 @@ impl ConditionalEventHandler for Backspace {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
         let before = &context.line()[..context.pos()];
         let line = before.rsplit('\n').next().unwrap_or_default();
-        let is_indentation =
-            !line.is_empty() && line.len() % usize::from(STEP) == 0 && line.bytes().all(|byte| byte == b' ');
+        let is_indentation = !line.is_empty()
+            && line.len().is_multiple_of(usize::from(STEP))
+            && line.bytes().all(|byte| byte == b' ');
         is_indentation.then_some(Cmd::Kill(Movement::BackwardChar(STEP)))
     }
 }

@@ -30,5 +30,5 @@ mod variables;
 pub(crate) use self::commands::{Action, help, parse};
 pub(crate) use self::entry::{Entry, dedented};
 pub(crate) use self::input::{Input, Said};
-pub(crate) use self::step::{Stepped, follow_step};
+pub(crate) use self::step::{Ended, follow_step};
 pub(crate) use self::variables::table;

@@ -19,21 +19,21 @@ use crate::printer::Printer;
 /// How long a step may take to end after Ctrl-C. Then its cell is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How a step came to its end.
-pub(crate) enum Stepped {
-    /// It has a result. `was_interrupted` says whether somebody pressed Ctrl-C.
-    Ended { result: Result<ExecutionResult, RuntimeError>, was_interrupted: bool },
-    /// The shell is to end, and the step with it.
-    Left(Interrupt),
+/// A step that is over.
+pub(crate) struct Ended {
+    pub(crate) result: Result<ExecutionResult, RuntimeError>,
+    /// Whether somebody pressed Ctrl-C.
+    pub(crate) was_interrupted: bool,
 }
 
-/// Follows a step to its end. If nobody can type more, a signal ends the shell.
+/// Follows a step to its end. The inner error is a signal that ends the shell, and the step with
+/// it: SIGTERM or, if nobody can type more, Ctrl-C.
 pub(crate) async fn follow_step(
     execution: Execution,
     printer: &Printer,
     interrupts: &mut Interrupts,
     is_interactive: bool,
-) -> Result<Stepped, CliError> {
+) -> Result<Result<Ended, Interrupt>, CliError> {
     let handle = execution.handle();
     let mut step = std::pin::pin!(follow(printer, async |queue| hand_on(execution, queue).await));
     let mut was_interrupted = false;
@@ -46,10 +46,10 @@ pub(crate) async fn follow_step(
             }
         };
         tokio::select! {
-            result = &mut step => return Ok(Stepped::Ended { result: result?, was_interrupted }),
+            result = &mut step => return Ok(Ok(Ended { result: result?, was_interrupted })),
             interrupt = interrupts.next() => {
                 if interrupt == Interrupt::Terminate || !is_interactive {
-                    return Ok(Stepped::Left(interrupt));
+                    return Ok(Err(interrupt));
                 }
                 printer.end_line()?;
                 if was_interrupted {

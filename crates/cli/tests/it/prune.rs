@@ -1,8 +1,8 @@
 //! `belljar docker prune` removes nothing that was not agreed to.
 //!
-//! A stand-in answers for the daemon. On a real one, every Belljar that connects takes orphans away,
-//! so none would stay for a test to be asked about. What counts as an orphan on a real daemon is
-//! tested with the engine.
+//! A stand-in answers for the daemon. On a real one, every Belljar that connects takes orphans
+//! away, so none would stay for a test to be asked about. What counts as an orphan on a real daemon
+//! is tested with the engine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

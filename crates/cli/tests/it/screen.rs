@@ -126,7 +126,8 @@ impl Screen {
 }
 
 /// Runs the command with a terminal as stdin, stdout and stderr, while somebody types. The terminal
-/// cannot move its cursor, so nothing edits lines; `tmux.rs` has one that can. Returns what it wrote.
+/// cannot move its cursor, so nothing edits lines; `tmux.rs` has one that can. Returns what the
+/// command wrote.
 pub(crate) fn typed_on(terminal: Terminal, mut command: Command, typed: &str) -> Screen {
     command.stdout(terminal.other_end()).stderr(terminal.other_end());
     command.env_remove("NO_COLOR").env("TERM", "dumb");

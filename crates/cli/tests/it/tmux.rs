@@ -16,8 +16,8 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// Runs this in a new terminal, by `sh`. `None` if there is no tmux, which it says. It panics if
-    /// `BELLJAR_TEST_REQUIRE` lists `tmux`.
+    /// Runs this in a new terminal, by `sh`. `None` if there is no tmux, which it says. It panics
+    /// if `BELLJAR_TEST_REQUIRE` lists `tmux`.
     pub(crate) fn start(line: &str) -> Option<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Questions about a session between two steps. Whatever the guest answers, or does not, the session
-//! goes on as it was.
+//! Questions about a session between two steps. Whatever the guest answers, or does not, the
+//! session goes on as it was.
 
 use belljar_runtime::{EventKind, OutputStream, Runtime, RuntimeError, Secret, Secrets};
 use belljar_testing::{build, config, runtime, sandbox_with, session};

@@ -147,7 +147,7 @@ class Scripts:
         if value is not None:
             value = self._evaluate(value, namespace)
             if value is not None:
-                # As a prompt does it: also keeps the value as `_`, unless there is a variable of that name.
+                # As Python's own prompt does it, which also keeps the value as `_`.
                 sys.displayhook(value)
 
     def _evaluate(self, code, namespace):
