@@ -59,8 +59,8 @@ pub use belljar_core::{
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
-    EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox, SecretError, Secrets,
-    Session,
+    Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
+    SecretError, Secrets, Session, Variable,
 };
 
 /// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].
@@ -83,7 +83,7 @@ pub mod engine {
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
     #[cfg(feature = "docker")]
-    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
+    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, OrphanContainer, Orphans, Pruned};
     #[cfg(feature = "native")]
     pub use belljar_engine::host;
     #[cfg(feature = "local")]

@@ -37,6 +37,25 @@ pub(crate) enum Command {
     /// Manage what belljar keeps on a container daemon
     #[command(subcommand)]
     Docker(DockerCommand),
+    /// Print a script that completes this command in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page of this command, or write the pages of all commands
+    Man(ManArgs),
+}
+
+/// `belljar completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to print it for
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `belljar man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write one page for each command into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// `belljar build`.
@@ -52,7 +71,7 @@ pub(crate) struct BuildArgs {
 /// `belljar docker`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DockerCommand {
-    /// Remove what earlier programs left behind. Nothing that is in use is removed
+    /// Remove what earlier programs left behind, after asking. Nothing that is in use is removed
     Prune(PruneArgs),
 }
 
@@ -62,6 +81,12 @@ pub(crate) struct PruneArgs {
     /// Also remove images that no container uses. They are built again when needed
     #[arg(long)]
     pub(crate) images: bool,
+    /// Remove without asking
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+    /// Only show what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `belljar run`.

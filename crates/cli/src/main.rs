@@ -14,7 +14,6 @@
 
 mod args;
 mod commands;
-mod entry;
 mod env;
 mod error;
 mod exit;
@@ -29,6 +28,7 @@ mod printer;
 mod progress;
 mod script;
 mod settings;
+mod shell;
 mod startup;
 mod statistics;
 mod terminal_text;

@@ -150,10 +150,7 @@ impl Printer {
         if result.success() || advice == Advice::Silence {
             return Ok(());
         }
-        if let Some(traceback) = &result.traceback {
-            self.make_room(Stream::Stderr)?;
-            self.script(Stream::Stderr, traceback)?;
-        }
+        self.traceback(result)?;
         let error = result.error.as_deref().unwrap_or("no reason was given");
         self.error(&format!("{}: {}", quoted(&result.verdict.to_string()), quoted(error)))?;
         match advice {
@@ -183,6 +180,30 @@ impl Printer {
         self.make_room(Stream::Stderr)?;
         let line = format!("{THEIRS} {}", quoted(text));
         self.write(Stream::Stderr, &format!("{}\n", self.paint(&line, Style::new().dimmed())))
+    }
+
+    /// Whether the command's own lines are in colour.
+    pub(crate) fn has_colours(&self) -> bool {
+        self.colour
+    }
+
+    /// Ends the line in which a terminal shows `^C`.
+    pub(crate) fn end_line(&self) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stdout);
+        if self.is_stdout_terminal { self.write(Stream::Stdout, "\n") } else { Ok(()) }
+    }
+
+    /// Ends a line of stdout that a script left open, and its colours.
+    pub(crate) fn begin_line(&self) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stdout);
+        self.make_room(Stream::Stdout)
+    }
+
+    /// Shows where an interrupted step was.
+    pub(crate) fn traceback(&self, result: &ExecutionResult) -> io::Result<()> {
+        let Some(traceback) = &result.traceback else { return Ok(()) };
+        self.make_room(Stream::Stderr)?;
+        self.script(Stream::Stderr, traceback)
     }
 
     /// Prints a prompt on stdout.

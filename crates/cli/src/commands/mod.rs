@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod docker;
 mod doctor;
+mod manual;
 mod run;
 mod shell;
 
@@ -47,6 +48,8 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Bench(options) => bench::bench(options).await,
             Command::Build(options) => build::build(options, verbose).await,
             Command::Docker(command) => docker::docker(command).await,
+            Command::Completions(options) => manual::completions(&options),
+            Command::Man(options) => manual::man(&options),
         }
     };
     // The command runs as a task: waking the outermost future also wakes the event loop itself,

@@ -109,6 +109,12 @@ pub enum GuestFrame<'a> {
     Stdin,
     /// The script is over.
     ScriptDone,
+    /// The answer to a question of the host's. It belongs to no script.
+    Answer {
+        /// What was found, not parsed. `null` if nothing was found in time.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a RawValue,
+    },
 }
 
 /// What a guest has prepared for its scripts.
@@ -170,6 +176,7 @@ enum Kind {
     Error,
     Stdin,
     ScriptDone,
+    Answer,
 }
 
 impl<'a> Envelope<'a> {
@@ -203,6 +210,7 @@ impl<'a> Envelope<'a> {
             },
             Kind::Stdin => GuestFrame::Stdin,
             Kind::ScriptDone => GuestFrame::ScriptDone,
+            Kind::Answer => GuestFrame::Answer { data: fields.data.unwrap_or(RawValue::NULL) },
         };
         let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };
         Some(Self { seal: fields.seal, printed, frame })

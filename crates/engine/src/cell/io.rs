@@ -97,6 +97,13 @@ impl Leftovers {
         self.stderr.extend_from_slice(&burst.stderr);
     }
 
+    /// Adds what was read later.
+    pub fn append(&mut self, mut later: Self) {
+        self.taken += later.taken;
+        self.stdout.append(&mut later.stdout);
+        self.stderr.append(&mut later.stderr);
+    }
+
     /// Whether so much was taken that reading on would be listening to a guest that does not stop.
     pub fn is_plenty(&self) -> bool {
         self.taken >= Self::PLENTY

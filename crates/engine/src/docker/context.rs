@@ -8,6 +8,7 @@ use belljar_core::layout;
 use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
+use super::OUR_IMAGES;
 use crate::engine::Blueprint;
 use crate::guest::{self, Guest, PYTHON};
 use crate::supervised::SUPERVISOR;
@@ -60,7 +61,7 @@ impl ImagePlan {
         let checksum = checksum(&dockerfile, base_id, &files);
         files.extend(installer.files.iter().cloned());
         Self {
-            tag: format!("belljar/{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
+            tag: format!("{OUR_IMAGES}{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
             checksum,
             dockerfile,
             files,

@@ -37,6 +37,7 @@ pub struct Docker {
     pub(super) known_hosts: BTreeMap<String, IpAddr>,
     pub(super) roots_pem: Option<String>,
     pub(super) proxy_program: Option<PathBuf>,
+    pub(super) sweep: bool,
 }
 
 impl Default for Docker {
@@ -52,6 +53,7 @@ impl Default for Docker {
             known_hosts: BTreeMap::new(),
             roots_pem: None,
             proxy_program: None,
+            sweep: true,
         }
     }
 }
@@ -132,6 +134,14 @@ impl Docker {
     #[must_use]
     pub fn roots_pem(mut self, pem: impl Into<String>) -> Self {
         self.roots_pem = Some(pem.into());
+        self
+    }
+
+    /// Whether connecting also removes, in the background, what programs of this host that were
+    /// killed have left on the daemon. True by default.
+    #[must_use]
+    pub fn sweep(mut self, sweep: bool) -> Self {
+        self.sweep = sweep;
         self
     }
 

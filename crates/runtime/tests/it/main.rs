@@ -19,6 +19,7 @@ mod freshness;
 mod harness;
 mod host_limits;
 mod hosts;
+mod inquiries;
 mod json_schema;
 mod pool;
 mod pool_deaths;

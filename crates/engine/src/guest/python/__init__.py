@@ -5,6 +5,7 @@ Life of a cell on the native engine:
     zygote: load tools and preloads, freeze ─► for each request of the host: clone a cell
     cell:   touch the pages a run needs ─► "ready"
             ─► "execute" ─► log* intermediate* (final_result | error)? ─► "script_done"
+            ─► "ask" ─► "answer", between two steps of a session
 
 The zygote never runs a script. A cell runs one script, or the steps of one session. The host
 destroys it afterwards. Host and cell speak JSON, one object a line, on a private channel. What
@@ -32,6 +33,7 @@ objects made ahead of need.
     rich        the forms an object has                figures          matplotlib's
     watch       packages that show things through us
     strays      threads and processes that outlive a step
+    inquiry     answers about a session, between two steps; loaded when it is asked for
 
 The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
 Standard library only; CPython 3.9 and later.

@@ -19,6 +19,7 @@ import importlib.util
 import inspect
 import io
 import json
+import keyword
 import linecache
 import math
 import os

@@ -34,6 +34,11 @@ class Scripts:
         # Made ahead of the first run, which is the only one most cells see.
         self._prepared = module
 
+    @property
+    def module(self):
+        """Where the next step will find its variables."""
+        return self._session or self._prepared
+
     def execute(self, channel, request):
         executions.running = execution = Execution(channel, request)
         owner = os.getpid()
@@ -163,7 +168,8 @@ class Scripts:
             value = value and self._evaluate(value, namespace)
         if value is not None:
             if is_step:
-                print(repr(value))
+                # As Python's own prompt does it, which also keeps the value as `_`.
+                sys.displayhook(value)
             displays.show_last(value, is_printed=is_step)
 
     def _evaluate(self, code, namespace):
