@@ -41,6 +41,8 @@ mod installer;
 mod layer;
 mod lock;
 mod permissions;
+#[cfg(feature = "native")]
+mod preloads;
 mod requirement;
 mod run;
 mod spec;
@@ -56,6 +58,8 @@ pub use error::LayerError;
 pub use hint::Hint;
 pub use installer::Installer;
 pub use layer::{Distribution, Layer, MANIFEST};
+#[cfg(feature = "native")]
+pub(crate) use preloads::Preloads;
 pub use spec::LayerSpec;
 pub use stop::{Stop, Stopper};
 pub use store::LayerStore;

@@ -120,6 +120,7 @@ impl DockerEngine {
             sidecar,
             living: Living::default(),
             first: Mutex::default(),
+            vouched: None,
             remover: self.remover.clone(),
         };
         let (first, ready) = template.make().await?;
@@ -130,6 +131,7 @@ impl DockerEngine {
             warnings: template.grants.warnings().iter().cloned().chain(ready.warnings).collect(),
         };
         template.first = Mutex::new(Some(first));
+        template.vouched = ready.vouched;
         Ok(Arc::new(template))
     }
 }

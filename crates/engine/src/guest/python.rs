@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 19] = [
+static FILES: [GuestFile; 20] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -57,6 +57,7 @@ static FILES: [GuestFile; 19] = [
     part!("template"),
     part!("tools"),
     part!("traces"),
+    part!("trial"),
     part!("values"),
 ];
 
