@@ -100,6 +100,8 @@ pub fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
         // The same for processes of joblib and scikit-learn, which would look for the machine's
         // cores in vain, and say so.
         ("LOKY_MAX_CPU_COUNT", &threads),
+        // Arrow would start a thread when it is imported, and could not be preloaded.
+        ("JE_ARROW_MALLOC_CONF", "background_thread:false"),
     ]
     .into_iter()
     .chain(PLACES)

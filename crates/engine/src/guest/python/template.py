@@ -4,6 +4,7 @@ import gc
 import json
 import linecache
 import os
+import subprocess
 import sys
 
 from . import execution, forks, output
@@ -75,6 +76,9 @@ def prepare(settings):
     import site
 
     layout = settings["layout"]
+    # This interpreter ignores the environment, so that nothing in it changes the harness. Those
+    # that a script starts by `multiprocessing` or `joblib` are to find the script's packages.
+    subprocess._args_from_interpreter_flags = list
     site.setquit()
     site.sethelper()
     if os.path.isdir(layout["layer"]):
