@@ -28,11 +28,12 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 11] = [
+const ON_LOCAL: [&str; 12] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/harness.rs",
+    "it/preloads.rs",
     "it/pythons.rs",
     "it/run_within.rs",
     "it/refused.rs",

@@ -79,15 +79,15 @@ pub fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
     let path = format!("{}/bin:{}/bin:/usr/local/bin:/usr/bin:/bin", layout::LAYER, layout::PYTHON);
     let mut env: BTreeMap<String, String> = [
         ("PATH", path.as_str()),
+        ("USER", "sandbox"),
+        ("LOGNAME", "sandbox"),
+        ("LANG", "C.UTF-8"),
         ("FONTCONFIG_FILE", FONT_SETTINGS),
         // There is no screen and no loudspeaker.
         ("MPLBACKEND", "agg"),
         ("QT_QPA_PLATFORM", "offscreen"),
         ("SDL_VIDEODRIVER", "dummy"),
         ("SDL_AUDIODRIVER", "dummy"),
-        ("USER", "sandbox"),
-        ("LOGNAME", "sandbox"),
-        ("LANG", "C.UTF-8"),
         // Numeric libraries would size their thread pools by the machine's cores, not by the cell's
         // share.
         ("OMP_NUM_THREADS", &threads),

@@ -20,6 +20,7 @@ mod hosts;
 mod json_schema;
 mod pool;
 mod pool_deaths;
+mod preloads;
 mod pythons;
 mod refused;
 mod run_within;
