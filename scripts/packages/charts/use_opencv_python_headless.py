@@ -9,7 +9,9 @@ cv2.circle(picture, (50, 50), 20, (255, 255, 255), -1)
 cv2.rectangle(picture, (120, 20), (180, 80), (255, 255, 255), -1)
 cv2.imwrite("shapes.png", picture)
 again = cv2.imread("shapes.png")
-contours, _ = cv2.findContours(cv2.cvtColor(again, cv2.COLOR_BGR2GRAY), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+contours, _ = cv2.findContours(
+    cv2.cvtColor(again, cv2.COLOR_BGR2GRAY), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE
+)
 blurred = cv2.GaussianBlur(again, (9, 9), 0)
 film = cv2.VideoWriter("film.avi", cv2.VideoWriter_fourcc(*"MJPG"), 10, (200, 100))
 for _ in range(10):

@@ -7,7 +7,9 @@ import pandas as pd
 import seaborn as sns
 
 sns.set_theme()
-frame = pd.DataFrame({"meal": ["lunch", "dinner"] * 20, "bill": range(40), "tip": [n * 0.1 for n in range(40)]})
+frame = pd.DataFrame(
+    {"meal": ["lunch", "dinner"] * 20, "bill": range(40), "tip": [n * 0.1 for n in range(40)]}
+)
 axes = sns.scatterplot(frame, x="bill", y="tip", hue="meal")
 labels = [text.get_text() for text in axes.get_legend().get_texts()]
 plt.savefig("scatter.png")

@@ -15,4 +15,9 @@ try:
     state = "open"
 except SecurityError:
     state = "safe"
-print(environment.get_template("page").render(names=["a", "b"]), environment.get_template("escaped").render(text="<b>"), "|", state)
+print(
+    environment.get_template("page").render(names=["a", "b"]),
+    environment.get_template("escaped").render(text="<b>"),
+    "|",
+    state,
+)

@@ -10,7 +10,14 @@ sheet = etree.XSLT(
     )
 )
 schema = etree.XMLSchema(
-    etree.fromstring('<s:schema xmlns:s="http://www.w3.org/2001/XMLSchema"><s:element name="n" type="s:int"/></s:schema>')
+    etree.fromstring(
+        '<s:schema xmlns:s="http://www.w3.org/2001/XMLSchema"><s:element name="n" type="s:int"/></s:schema>'
+    )
 )
 page = html.fromstring("<ul><li>one<li>two</ul>")
-print(root.xpath("//item[@n=2]/text()"), str(sheet(root)).strip(), schema.validate(etree.fromstring("<n>5</n>")), page.xpath("//li/text()"))
+print(
+    root.xpath("//item[@n=2]/text()"),
+    str(sheet(root)).strip(),
+    schema.validate(etree.fromstring("<n>5</n>")),
+    page.xpath("//li/text()"),
+)

@@ -12,7 +12,12 @@ def png():
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", zlib.compress(b"\0\0")) + part(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + part(b"IHDR", header)
+        + part(b"IDAT", zlib.compress(b"\0\0"))
+        + part(b"IEND", b"")
+    )
 
 
 open("dot.png", "wb").write(png())
@@ -23,4 +28,9 @@ document.add_picture("dot.png")
 document.add_table(2, 2).cell(1, 1).text = "cell"
 document.save("minutes.docx")
 again = docx.Document("minutes.docx")
-print([p.text for p in again.paragraphs], again.tables[0].cell(1, 1).text, len(again.inline_shapes), len(again.tables[0].rows))
+print(
+    [p.text for p in again.paragraphs],
+    again.tables[0].cell(1, 1).text,
+    len(again.inline_shapes),
+    len(again.tables[0].rows),
+)

@@ -19,4 +19,6 @@ second.shapes.add_table(2, 2, *place)
 slides.save("results.pptx")
 again = Presentation("results.pptx").slides
 shapes = list(again[1].shapes)
-print(len(again), again[0].shapes.title.text, any(s.has_chart for s in shapes), any(s.has_table for s in shapes))
+print(
+    len(again), again[0].shapes.title.text, any(s.has_chart for s in shapes), any(s.has_table for s in shapes)
+)

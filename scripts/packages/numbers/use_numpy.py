@@ -10,4 +10,6 @@ mapped = np.memmap("numbers.bin", dtype="i4", mode="w+", shape=10)
 mapped[:] = range(10)
 mapped.flush()
 drawn = sorted(np.random.default_rng(7).choice(10, 3, replace=False).tolist())
-print(solution.tolist(), (big @ big)[0, 0], bool(peak == 50), int(np.fromfile("numbers.bin", "i4").sum()), drawn)
+print(
+    solution.tolist(), (big @ big)[0, 0], bool(peak == 50), int(np.fromfile("numbers.bin", "i4").sum()), drawn
+)

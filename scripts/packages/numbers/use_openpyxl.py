@@ -16,4 +16,10 @@ chart.add_data(Reference(sheet, min_col=1, min_row=1, max_row=3))
 sheet.add_chart(chart, "C1")
 book.save("report.xlsx")
 again = load_workbook("report.xlsx")["Report"]
-print(again.title, again["A4"].value, again["A4"].font.b, len(again._charts), [row[0] for row in again.iter_rows(max_row=3, values_only=True)])
+print(
+    again.title,
+    again["A4"].value,
+    again["A4"].font.b,
+    len(again._charts),
+    [row[0] for row in again.iter_rows(max_row=3, values_only=True)],
+)

@@ -15,4 +15,10 @@ totals = pd.read_parquet("sales.parquet").groupby("region")["sales"].sum().to_di
 excel = pd.read_excel("sales.xlsx")
 months = frame.set_index("day")["sales"].resample("ME").sum()
 pivot = frame.pivot_table(index="region", values="sales", aggfunc="max", observed=True)
-print(totals, len(excel), len(frame.describe().columns) + 2, months.index[0].date(), pivot.loc["south", "sales"] == 40)
+print(
+    totals,
+    len(excel),
+    len(frame.describe().columns) + 2,
+    months.index[0].date(),
+    pivot.loc["south", "sales"] == 40,
+)

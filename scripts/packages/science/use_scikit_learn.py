@@ -18,4 +18,10 @@ forest = RandomForestClassifier(50, n_jobs=-1, random_state=0).fit(x, y)
 search = GridSearchCV(pipeline, {"model__C": [0.01, 1.0]}, n_jobs=2).fit(x, y)
 groups = KMeans(3, n_init=10, random_state=0).fit(x)
 kept = pickle.loads(pickle.dumps(forest))
-print(bool(scores.mean() > 0.9), forest.score(x, y) > 0.99, len(set(groups.labels_)), search.best_params_, bool((kept.predict(x) == y).mean() > 0.99))
+print(
+    bool(scores.mean() > 0.9),
+    forest.score(x, y) > 0.99,
+    len(set(groups.labels_)),
+    search.best_params_,
+    bool((kept.predict(x) == y).mean() > 0.99),
+)

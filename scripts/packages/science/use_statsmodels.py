@@ -11,4 +11,9 @@ frame["y"] = 3 + 2 * frame.x + noise
 fit = smf.ols("y ~ x", frame).fit()
 series = pd.Series(np.arange(60.0) + noise[:60], index=pd.date_range("2020-01-01", periods=60, freq="MS"))
 model = sm.tsa.ExponentialSmoothing(series, trend="add", initialization_method="estimated").fit()
-print(fit.params.round(6).tolist(), round(fit.rsquared, 6), "R-squared" in str(fit.summary()), len(model.forecast(5)))
+print(
+    fit.params.round(6).tolist(),
+    round(fit.rsquared, 6),
+    "R-squared" in str(fit.summary()),
+    len(model.forecast(5)),
+)

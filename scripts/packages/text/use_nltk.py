@@ -6,4 +6,10 @@ from nltk.tokenize import TreebankWordTokenizer
 
 tokens = TreebankWordTokenizer().tokenize("Don't stop.")
 counts = nltk.FreqDist("to be or not to be".split())
-print(tokens, PorterStemmer().stem("running"), list(nltk.ngrams("abc", 2)), counts["to"], nltk.edit_distance("kitten", "sitting"))
+print(
+    tokens,
+    PorterStemmer().stem("running"),
+    list(nltk.ngrams("abc", 2)),
+    counts["to"],
+    nltk.edit_distance("kitten", "sitting"),
+)

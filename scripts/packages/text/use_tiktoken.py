@@ -11,4 +11,8 @@ with contextlib.redirect_stdout(io.StringIO()):
 encoding = tiktoken.Encoding("small", pat_str=r"\w+|\s+|[^\w\s]+", mergeable_ranks=ranks, special_tokens={})
 text = "hello hello world"
 tokens = encoding.encode(text)
-print(len(tokens) < len(text), encoding.decode(tokens), encoding.encode_batch([text, text], num_threads=2) == [tokens, tokens])
+print(
+    len(tokens) < len(text),
+    encoding.decode(tokens),
+    encoding.encode_batch([text, text], num_threads=2) == [tokens, tokens],
+)

@@ -31,6 +31,8 @@ with Session(engine) as session:
     session.commit()
     session.add(Author(name="Eve"))
     session.rollback()
-    rows = session.execute(select(Author.name, func.count(Book.id)).join(Book).group_by(Author.name).order_by(Author.name))
+    rows = session.execute(
+        select(Author.name, func.count(Book.id)).join(Book).group_by(Author.name).order_by(Author.name)
+    )
     counts = [f"{name}: {count}" for name, count in rows]
     print(counts, session.scalar(select(func.count(Author.id))), session.scalar(select(func.count(Book.id))))
