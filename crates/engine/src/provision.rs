@@ -13,7 +13,7 @@ use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
 #[cfg(feature = "native")]
-use crate::builder::Preloads;
+use crate::builder::preloads::Preloads;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
 #[cfg(feature = "native")]
 use crate::engine::Blueprint;

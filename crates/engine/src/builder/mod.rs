@@ -42,7 +42,7 @@ mod layer;
 mod lock;
 mod permissions;
 #[cfg(feature = "native")]
-mod preloads;
+pub(crate) mod preloads;
 mod requirement;
 mod run;
 mod spec;
@@ -58,8 +58,6 @@ pub use error::LayerError;
 pub use hint::Hint;
 pub use installer::Installer;
 pub use layer::{Distribution, Layer, MANIFEST};
-#[cfg(feature = "native")]
-pub(crate) use preloads::Preloads;
 pub use spec::LayerSpec;
 pub use stop::{Stop, Stopper};
 pub use store::LayerStore;

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::EngineError;
+use crate::blocking::on_a_thread;
 use crate::engine::Blueprint;
 use crate::guest::{self, PYTHON};
 use crate::trust::TrustedDirectory;
@@ -57,8 +59,8 @@ impl Preloads {
         Self { directory: cache.join("preloads"), name: format!("{layer}-{rest}.json") }
     }
 
-    /// The list, if there is one. Blocks, as the next one does.
-    pub(crate) fn known(&self) -> Option<Vec<String>> {
+    /// The list, if there is one.
+    fn known(&self) -> Option<Vec<String>> {
         // What another user could have written is not believed, and is no reason to fail.
         let file = TrustedDirectory::make(&self.directory).ok()?.file(&self.name).ok()?;
         let mut text = Vec::new();
@@ -67,7 +69,7 @@ impl Preloads {
     }
 
     /// Keeps what a guest vouches for. Without a list, forgets the one there was.
-    pub(crate) fn keep(&self, vouched: Option<&[String]>) {
+    fn keep(&self, vouched: Option<&[String]>) {
         if let Err(error) = self.write(vouched) {
             tracing::debug!(name = self.name, %error, "a list of preloads is not kept");
         }
@@ -87,6 +89,24 @@ impl Preloads {
             }
         }
     }
+}
+
+/// The modules that a guest need not try, because an earlier one vouches for them.
+pub(crate) async fn known(preloads: Option<Preloads>) -> Result<Option<Vec<String>>, EngineError> {
+    let Some(preloads) = preloads else { return Ok(None) };
+    on_a_thread("belljar-preloads", move || preloads.known()).await.map_err(EngineError::io("start a thread"))
+}
+
+/// Keeps what a guest vouches for, if that is news. A guest that could not import what it was told
+/// to vouches for nothing, and the next one tries again.
+pub(crate) async fn keep(
+    preloads: Option<Preloads>,
+    told: Option<Vec<String>>,
+    vouched: Option<Vec<String>>,
+) -> Result<(), EngineError> {
+    let Some(preloads) = preloads.filter(|_| told != vouched) else { return Ok(()) };
+    let kept = on_a_thread("belljar-preloads", move || preloads.keep(vouched.as_deref()));
+    kept.await.map_err(EngineError::io("start a thread"))
 }
 
 #[cfg(test)]

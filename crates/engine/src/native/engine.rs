@@ -26,7 +26,7 @@ use super::template::NativeTemplate;
 use super::zygote::Zygote;
 use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
-use crate::builder::{Layer, Preloads};
+use crate::builder::{Layer, preloads};
 use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
 use crate::provision::ProvisionError;
@@ -123,7 +123,7 @@ impl NativeEngine {
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
         let preloads =
             layer.as_ref().map(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
-        let vouched = known(preloads.clone()).await?;
+        let vouched = preloads::known(preloads.clone()).await?;
         let packages = Packages { layer: layer.as_ref(), vouched: vouched.as_deref() };
         let mut guest = root::lay_out(blueprint, &interpreter, packages, self.resources.ids.is_some())?;
         let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
@@ -163,9 +163,7 @@ impl NativeEngine {
                 reason: format!("the harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
             });
         }
-        if ready.vouched != vouched {
-            keep(preloads, ready.vouched).await?;
-        }
+        preloads::keep(preloads, vouched, ready.vouched).await?;
         // Nothing is less safe with fewer. So the limit that can be had is used, and said.
         if let Some(most) = zygote.most_open_files().filter(|most| *most < cell_limits.open_files) {
             guest.warnings.push(format!(
@@ -238,20 +236,6 @@ impl Engine for NativeEngine {
             let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
         })
     }
-}
-
-/// The modules that need not be tried, according to an earlier zygote.
-async fn known(preloads: Option<Preloads>) -> Result<Option<Vec<String>>, EngineError> {
-    let Some(preloads) = preloads else { return Ok(None) };
-    on_a_thread("belljar-preloads", move || preloads.known()).await.map_err(EngineError::io("read a list"))
-}
-
-/// Keeps what a zygote vouches for. A zygote that could not import what it was told to vouches for
-/// nothing, and the next one tries again.
-async fn keep(preloads: Option<Preloads>, vouched: Option<Vec<String>>) -> Result<(), EngineError> {
-    let Some(preloads) = preloads else { return Ok(()) };
-    let keep = on_a_thread("belljar-preloads", move || preloads.keep(vouched.as_deref()));
-    keep.await.map_err(EngineError::io("keep a list"))
 }
 
 fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {

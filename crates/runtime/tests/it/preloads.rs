@@ -249,6 +249,9 @@ async fn a_layer_is_tried_once_and_what_a_package_brings_besides_may_fail_silent
     let again = || count_imports(cache.path(), wheels.path(), granted.path(), &python);
     assert_eq!(again().await, (2, Vec::new()), "once to try it, and once for all cells");
     assert_eq!(again().await, (3, Vec::new()), "it is known to work");
+    let layers = std::fs::read_dir(cache.path().join("layers")).unwrap().map(|entry| entry.unwrap().path());
+    let bytecode = layers.filter_map(|layer| std::fs::read_dir(layer.join("__pycache__")).ok()).flatten();
+    assert_eq!(bytecode.count(), 2, "no cell compiles what a layer has");
     std::fs::remove_dir_all(cache.path().join("preloads")).unwrap();
     assert_eq!(again().await, (5, Vec::new()), "it is tried again");
 }
