@@ -12,7 +12,11 @@ use belljar_core::{Secret, environment};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
+#[cfg(feature = "native")]
+use crate::builder::preloads::Preloads;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
+#[cfg(feature = "native")]
+use crate::engine::Blueprint;
 use crate::error::limit_in_the_way;
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
@@ -111,6 +115,17 @@ impl Provisioner {
             progress(step);
         }
         Ok((interpreter, Some(layer)))
+    }
+
+    /// What is known about preloading the modules of a layer for a blueprint.
+    #[cfg(feature = "native")]
+    pub(crate) fn preloads(
+        &self,
+        layer: &Layer,
+        interpreter: &Interpreter,
+        blueprint: &Blueprint,
+    ) -> Preloads {
+        Preloads::new(&self.cache, &layer.key, &interpreter.executable, blueprint)
     }
 
     /// Waits until every installer that was stopped is gone, and its files too.

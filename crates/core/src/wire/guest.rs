@@ -127,6 +127,9 @@ pub struct GuestReport {
     pub tools: Vec<String>,
     /// A tool that did not load, or a preload that failed.
     pub warnings: Vec<String>,
+    /// Modules that the next guest of the same kind can preload without trying them first.
+    #[cfg_attr(test, schemars(default))]
+    pub vouched: Option<Vec<String>>,
 }
 
 /// A line as it is on the wire: the fields of all frames side by side.
@@ -147,6 +150,8 @@ struct Fields<'a> {
     tools: Vec<String>,
     #[serde(default)]
     warnings: Vec<String>,
+    #[serde(default)]
+    vouched: Option<Vec<String>>,
     #[serde(borrow, default)]
     level: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -186,8 +191,8 @@ impl<'a> Envelope<'a> {
         let message = fields.message.unwrap_or_default();
         let frame = match fields.r#type {
             Kind::Ready => {
-                let (tools, warnings) = (fields.tools, fields.warnings);
-                let report = fields.python.map(|python| GuestReport { python, tools, warnings });
+                let (tools, warnings, vouched) = (fields.tools, fields.warnings, fields.vouched);
+                let report = fields.python.map(|python| GuestReport { python, tools, warnings, vouched });
                 GuestFrame::Ready { protocol: fields.protocol.unwrap_or_default(), report }
             }
             Kind::Log => GuestFrame::Log {
@@ -275,7 +280,8 @@ mod tests {
     fn what_a_guest_leaves_out_has_a_meaning() {
         let frame = |line: &'static str| Envelope::parse(line.as_bytes()).unwrap().frame;
         assert!(matches!(frame(r#"{"type":"ready"}"#), GuestFrame::Ready { protocol: 0, report: None }));
-        let told = GuestReport { python: "3.12.1".into(), tools: Vec::new(), warnings: Vec::new() };
+        let told =
+            GuestReport { python: "3.12.1".into(), tools: Vec::new(), warnings: Vec::new(), vouched: None };
         assert!(matches!(
             frame(r#"{"type":"ready","python":"3.12.1"}"#),
             GuestFrame::Ready { protocol: 0, report: Some(report) } if report == told

@@ -41,6 +41,8 @@ mod installer;
 mod layer;
 mod lock;
 mod permissions;
+#[cfg(feature = "native")]
+pub(crate) mod preloads;
 mod requirement;
 mod run;
 mod spec;

@@ -45,6 +45,7 @@ impl ImagePlan {
         settings["python"] = config.python_version.map(|version| version.to_string()).into();
         let mut files = vec![
             (context("prepare.py"), PREPARE.into()),
+            (context("fonts.conf"), guest::FONTS.into()),
             (context(layout::TEMPLATE_SETTINGS), settings.to_string().into_bytes()),
         ];
         files.extend(PYTHON.files.iter().map(|part| (context(part.path), part.text.into())));

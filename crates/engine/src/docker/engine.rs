@@ -143,6 +143,7 @@ impl DockerEngine {
             sidecar,
             living: Living::default(),
             first: Mutex::default(),
+            vouched: None,
             remover: self.remover.clone(),
         };
         let (first, ready) = template.make().await?;
@@ -153,6 +154,7 @@ impl DockerEngine {
             warnings: template.grants.warnings().iter().cloned().chain(ready.warnings).collect(),
         };
         template.first = Mutex::new(Some(first));
+        template.vouched = ready.vouched;
         Ok(Arc::new(template))
     }
 }

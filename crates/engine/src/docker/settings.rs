@@ -46,7 +46,7 @@ impl Default for Docker {
             address: None,
             host_path_map: HostPathMap::default(),
             max_uses: 50,
-            ready_within: Duration::from_secs(30),
+            ready_within: Duration::from_secs(90),
             build_network: None,
             egress_network: None,
             installer_env: Vec::new(),
@@ -90,7 +90,8 @@ impl Docker {
         self
     }
 
-    /// How long a container may take to become ready. 30 seconds by default.
+    /// How long a container may take to become ready. 90 seconds by default: it tries
+    /// packages first, and imports them then.
     #[must_use]
     pub fn ready_within(mut self, time: Duration) -> Self {
         self.ready_within = time;

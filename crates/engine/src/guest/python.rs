@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 26] = [
+static FILES: [GuestFile; 27] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -63,6 +63,7 @@ static FILES: [GuestFile; 26] = [
     part!("template"),
     part!("tools"),
     part!("traces"),
+    part!("trial"),
     part!("values"),
     part!("watch"),
 ];

@@ -20,13 +20,13 @@ use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Reaper;
 use super::resources::Resources;
-use super::root::{self, GuestRoot};
+use super::root::{self, GuestRoot, Packages};
 use super::settings::Settled;
 use super::template::NativeTemplate;
 use super::zygote::Zygote;
 use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
-use crate::builder::Layer;
+use crate::builder::{Layer, preloads};
 use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
 use crate::provision::ProvisionError;
@@ -141,7 +141,11 @@ impl NativeEngine {
         Descriptors::of_this_process().check_stock(config, descriptors::open_beside_cells())?;
         let (interpreter, layer) =
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
-        let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
+        let preloads =
+            layer.as_ref().map(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
+        let vouched = preloads::known(preloads.clone()).await?;
+        let packages = Packages { layer: layer.as_ref(), vouched: vouched.as_deref() };
+        let mut guest = root::lay_out(blueprint, &interpreter, packages, self.resources.ids.is_some())?;
         let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
@@ -180,6 +184,7 @@ impl NativeEngine {
                 reason: format!("the harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
             });
         }
+        preloads::keep(preloads, vouched, ready.vouched).await?;
         // Nothing is less safe with fewer. So the limit that can be had is used, and said.
         if let Some(most) = zygote.most_open_files().filter(|most| *most < cell_limits.open_files) {
             guest.warnings.push(format!(

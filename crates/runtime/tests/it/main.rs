@@ -23,6 +23,7 @@ mod inquiries;
 mod json_schema;
 mod pool;
 mod pool_deaths;
+mod preloads;
 mod pythons;
 mod refused;
 mod run_within;

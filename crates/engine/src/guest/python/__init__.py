@@ -22,7 +22,7 @@ objects made ahead of need.
 
     cell        zygote and cell: from the first line to the last request
     template    what all cells share, made once        tools, preload   what is loaded for it
-    forks       hooks and random numbers after a clone
+    trial       tries what may fail                    forks            what is done after a clone
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
@@ -50,7 +50,7 @@ from . import library
 from . import conversions, figures, rich, displays, watch
 
 # Then what every run needs, in a row; see `library`.
-from . import values, traces, preload, strays, alarm, channel, interrupts, output, execution
+from . import values, traces, trial, preload, strays, alarm, channel, interrupts, output, execution
 from . import namespace, scripts, tools, template, cell
 
 # isort: on
@@ -85,6 +85,7 @@ __all__ = [
     "template",
     "tools",
     "traces",
+    "trial",
     "values",
     "warm_up",
     "watch",

@@ -33,6 +33,7 @@ def zygote():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     template, main, spare = prepare(settings)
     workspace = settings["layout"]["workspace"]
+    template.note_lost_files(workspace)
     control.send(json.dumps({"type": "zygote_ready", **report(template)}).encode())
     control.detach()
     forks.prepare_for_clone()

@@ -11,6 +11,7 @@ import _thread
 import ast
 import asyncio
 import builtins
+import contextlib
 import datetime
 import gc
 import importlib
@@ -27,6 +28,7 @@ import re
 import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time

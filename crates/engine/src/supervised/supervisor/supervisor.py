@@ -366,6 +366,7 @@ def main():
             raise RuntimeError(f"the supervisor must be PID 1 of its container, not {os.getpid()}")
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
             template_settings = json.load(file)
+        template_settings["vouched"] = settings["vouched"]
         layout = template_settings["layout"]
         if settings["authority"]:
             egress.trust(settings["authority"], layout["authorities"])
@@ -374,6 +375,10 @@ def main():
         rights.refuse_calls(HOME)
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
+        template.note_lost_files(layout["workspace"])
+        # What was written meanwhile would be there for the first guest and for no other.
+        for place in layout["scratch"]:
+            renewal.empty(place, time.monotonic() + renewal.WITHIN)
         harness.prepare_for_clone()
         # Not earlier: a tool that makes a socket while it is loaded would wait for an answer from
         # this very process.

@@ -53,6 +53,27 @@ emit_result([
 }
 
 #[tokio::test]
+async fn matplotlib_draws_without_a_word_and_knows_its_fonts_already() {
+    let Some(runtime) = runtime() else { return };
+    let Some(sandbox) = sandbox_with_package(&runtime, "matplotlib").await else { return };
+    let script = r"
+import os, sys
+ahead = 'matplotlib.font_manager' in sys.modules
+import matplotlib.pyplot as plt
+figure, axes = plt.subplots()
+axes.plot([1, 2, 3], [4, 1, 9], label=r'$\alpha$')
+axes.set_title('Wave')
+axes.legend()
+figure.savefig('wave.png')
+with open('wave.png', 'rb') as file: head = file.read(4)
+emit_result([ahead, head == b'\x89PNG', os.listdir(), plt.get_backend().lower()])
+";
+    let result = run(&sandbox, script).await;
+    assert_eq!(data(&result), r#"[true,true,["wave.png"],"agg"]"#);
+    assert_eq!((result.stderr.as_str(), &result.warnings[..]), ("", &[][..]));
+}
+
+#[tokio::test]
 async fn pandas_groups_merges_reads_and_writes() {
     let Some(runtime) = runtime() else { return };
     let Some(sandbox) = sandbox_with_package(&runtime, "pandas").await else { return };
