@@ -2,8 +2,10 @@
 
 mod bench;
 mod build;
+mod cache;
 mod docker;
 mod doctor;
+mod missing_module;
 mod run;
 mod shell;
 
@@ -46,6 +48,7 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
             Command::Build(options) => build::build(options, verbose).await,
+            Command::Cache(command) => cache::cache(command).await,
             Command::Docker(command) => docker::docker(command).await,
         }
     };

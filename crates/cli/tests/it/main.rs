@@ -6,6 +6,7 @@
 mod bad_input;
 mod belljar;
 mod cache;
+mod dependencies;
 mod docker;
 mod doctor;
 mod exit_codes;

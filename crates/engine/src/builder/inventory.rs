@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::stage::{PREFIX, lock_path, remove};
 use super::store::LayerStore;
 use super::{usage, wheels};
+use crate::trust::TrustedDirectory;
 
 /// A layer in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +137,12 @@ impl LayerStore {
         keys(root).is_ok_and(|keys| keys.iter().any(is_old))
     }
 
+    /// Looks at everything. Nothing is removed where others could put something else in its place.
     fn look(&self) -> Result<Held, LayerError> {
         let root = self.root();
+        for place in [Some(root), self.wheels()].into_iter().flatten().filter(|place| place.exists()) {
+            TrustedDirectory::make(place).map_err(LayerError::distrust)?;
+        }
         let mut layers = Vec::new();
         for key in keys(root).map_err(LayerError::store("look at", root))? {
             let path = root.join(&key);

@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use sha2::{Digest, Sha256};
+
 use super::inventory::Prune;
 use super::tests::{Bench, quiet};
 use super::*;
@@ -186,6 +188,22 @@ fn a_failure_to_resolve_is_explained_once() {
             matches!(&error, LayerError::Install { hint: Some(Hint::NoWheelOrName | Hint::NoMatch), .. }),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn a_hash_that_the_caller_gave_is_checked() {
+    let Some(bench) = Bench::new() else { return };
+    let wheel = fs::read(bench.shelf().join("cordage-2.5-py3-none-any.whl")).unwrap();
+    let right = super::spec::hex(&Sha256::digest(wheel));
+    for store in bench.sharing_with_each() {
+        let ask = |hash: &str| {
+            let requirement = format!("cordage==2.5 --hash=sha256:{hash}");
+            store.ensure(&bench.spec(&[&requirement]), &mut quiet())
+        };
+        let refused = ask(&right.replace(|digit: char| digit.is_ascii_digit(), "a"));
+        assert!(matches!(refused, Err(LayerError::Install { .. })), "{refused:?}");
+        assert_eq!(ask(&right).unwrap().distributions().unwrap().len(), 1);
     }
 }
 
