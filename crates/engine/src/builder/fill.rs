@@ -11,6 +11,9 @@
 //!
 //! So a layer with one package more costs that package. The last resort is always what an installer
 //! does by itself: it decides what is right, and its words explain what is wrong.
+//!
+//! To resolve, pip may have to download whole wheels, which it throws away. So if nothing that is
+//! asked for is kept, pip resolves and unpacks at once, and reports what it chose.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +22,7 @@ use super::error::LayerError;
 use super::installer::{Environment, Installer, Task};
 use super::link::{Linked, link_tree};
 use super::permissions::open_to_all_and_seal;
-use super::resolution::{self, Pin};
+use super::resolution::{self, Pin, name_of};
 use super::run::{Outcome, run};
 use super::spec::LayerSpec;
 use super::split::split;
@@ -61,7 +64,8 @@ impl Filling<'_> {
             fs::remove_dir_all(&layer).map_err(LayerError::store("empty", &layer))?;
             make()?;
         }
-        let outcome = self.run(&Task::Install { requirements: &file, target: &layer }, progress)?;
+        let outcome =
+            self.run(&Task::Install { requirements: &file, target: &layer, report: None }, progress)?;
         self.accept(outcome)
     }
 
@@ -72,33 +76,45 @@ impl Filling<'_> {
         requirements: &Path,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<bool, LayerError> {
-        let answer = self.stage.directory().join("answer");
-        let outcome = self.run(&Task::Resolve { requirements, answer: &answer }, progress)?;
+        let wheels = Wheels::open(wheels, self.stop)?;
+        let (answer, all) = (self.stage.directory().join("answer"), self.stage.directory().join("unpacked"));
+        let at_once = *self.installer == Installer::Pip && !self.are_some_kept(&wheels)?;
+        let task = match at_once {
+            true => Task::Install { requirements, target: &all, report: Some(&answer) },
+            false => Task::Resolve { requirements, answer: &answer },
+        };
+        let outcome = self.run(&task, progress)?;
         if lacks_an_option(&outcome) {
             return Ok(false);
         }
         self.accept(outcome)?;
-        let Some(pins) = resolution::read(self.installer, &answer) else {
+        let pins = resolution::read(self.installer, &answer);
+        if pins.is_none() {
             tracing::debug!(installer = %self.installer, "its resolution is not understood");
-            return Ok(false);
+        }
+        let places = match (at_once, pins) {
+            (true, pins) => self.keep(&wheels, &all, pins.as_deref())?,
+            (false, None) => return Ok(false),
+            (false, Some(pins)) => {
+                let (mut places, mut missing) = (Vec::new(), Vec::new());
+                for pin in pins {
+                    match wheels.find(&pin.key(self.spec))? {
+                        Some(place) => places.push(place),
+                        None => missing.push(pin),
+                    }
+                }
+                tracing::debug!(kept = places.len(), missing = missing.len(), "resolved");
+                if !missing.is_empty() {
+                    if !self.unpack(&missing, &all, progress)? {
+                        return Ok(false);
+                    }
+                    places.extend(self.keep(&wheels, &all, Some(&missing))?);
+                }
+                places
+            }
         };
-        let wheels = Wheels::open(wheels, self.stop)?;
-        let (mut kept, mut missing) = (Vec::new(), Vec::new());
-        for pin in pins {
-            match wheels.find(&pin.key(self.spec))? {
-                Some(path) => kept.push(path),
-                None => missing.push(pin),
-            }
-        }
-        tracing::debug!(kept = kept.len(), missing = missing.len(), "resolved");
-        if !missing.is_empty() {
-            match self.unpack(&wheels, &missing, progress)? {
-                Some(unpacked) => kept.extend(unpacked),
-                None => return Ok(false),
-            }
-        }
         let layer = self.stage.layer();
-        for wheel in kept {
+        for wheel in places {
             match link_tree(&wheel, &layer).map_err(LayerError::store("link", &wheel))? {
                 Linked::All => {}
                 Linked::Conflict(path) => {
@@ -110,32 +126,47 @@ impl Filling<'_> {
         Ok(true)
     }
 
-    /// Unpacks wheels and keeps them. Returns their places: none if they could not be told apart,
-    /// and are in the layer already. `None` if it did not work.
+    /// Whether a package that is asked for may be there already.
+    fn are_some_kept(&self, wheels: &Wheels) -> Result<bool, LayerError> {
+        let names =
+            wheels.names().map_err(LayerError::store("look at the wheels for", &self.stage.layer()))?;
+        Ok(self.spec.requirements.iter().any(|requirement| names.contains(&name_of(requirement.trim()))))
+    }
+
+    /// Whether exactly these wheels could be unpacked.
     fn unpack(
         &self,
-        wheels: &Wheels,
         pins: &[Pin],
+        all: &Path,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Vec<PathBuf>>, LayerError> {
-        let (file, all) = (self.stage.directory().join("pins.txt"), self.stage.directory().join("unpacked"));
+    ) -> Result<bool, LayerError> {
+        let file = self.stage.directory().join("pins.txt");
         let lines: String = pins.iter().map(|pin| format!("{}\n", pin.line)).collect();
         write(&file, &lines)?;
-        let outcome = self.run(&Task::Unpack { pins: &file, target: &all }, progress)?;
+        let outcome = self.run(&Task::Unpack { pins: &file, target: all }, progress)?;
         if !outcome.status.success() {
             tracing::debug!(tail = outcome.tail.join(" / "), "the wheels could not be unpacked");
-            return Ok(None);
         }
+        Ok(outcome.status.success())
+    }
+
+    /// Keeps wheels that were unpacked into one directory, and returns their places. Wheels that
+    /// cannot be told apart have none: they become the layer.
+    fn keep(&self, wheels: &Wheels, all: &Path, pins: Option<&[Pin]>) -> Result<Vec<PathBuf>, LayerError> {
         // uv makes this file for itself and no longer needs it.
         let _ = fs::remove_file(all.join(".lock"));
         let parts = self.stage.directory().join("parts");
-        if !split(&all, pins, &parts).map_err(LayerError::store("sort", &all))? {
+        let can_be_told_apart = match pins {
+            Some(pins) => split(all, pins, &parts).map_err(LayerError::store("sort", all))?,
+            None => false,
+        };
+        let Some(pins) = pins.filter(|_| can_be_told_apart) else {
             tracing::debug!("the wheels cannot be told apart, and are not kept");
             let layer = self.stage.layer();
             // An empty directory may be replaced.
-            fs::rename(&all, &layer).map_err(LayerError::store("fill", &layer))?;
-            return Ok(Some(Vec::new()));
-        }
+            fs::rename(all, &layer).map_err(LayerError::store("fill", &layer))?;
+            return Ok(Vec::new());
+        };
         open_to_all_and_seal(&parts).map_err(LayerError::store("open", &parts))?;
         // A wheel that survives a power cut must be whole.
         flush(&parts).map_err(LayerError::store("flush", &parts))?;
@@ -143,7 +174,7 @@ impl Filling<'_> {
             let part = parts.join(number.to_string());
             wheels.keep(&pin.key(self.spec), &part).map_err(LayerError::store("keep", &part))
         };
-        pins.iter().enumerate().map(keep).collect::<Result<_, _>>().map(Some)
+        pins.iter().enumerate().map(keep).collect()
     }
 
     fn run(&self, task: &Task<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, LayerError> {

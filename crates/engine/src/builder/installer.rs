@@ -128,6 +128,9 @@ impl Installer {
                     Task::Resolve { answer, .. } => {
                         command.args(["--dry-run", "--ignore-installed", "--report"]).arg(answer);
                     }
+                    Task::Install { report: Some(report), .. } => {
+                        command.args(["--compile", "--report"]).arg(report);
+                    }
                     Task::Install { .. } | Task::Unpack { .. } => drop(command.arg("--compile")),
                 }
             }
@@ -140,7 +143,7 @@ impl Installer {
                 Self::Uv { .. } => command.arg(requirements),
                 Self::Pip => command.arg("--requirement").arg(requirements),
             },
-            Task::Install { requirements, target } => {
+            Task::Install { requirements, target, report: _ } => {
                 command.arg("--target").arg(target).arg("--requirement").arg(requirements)
             }
             Task::Unpack { pins, target } => {
@@ -163,8 +166,8 @@ pub(super) enum Task<'a> {
     Resolve { requirements: &'a Path, answer: &'a Path },
     /// Install exactly these wheels into an empty directory.
     Unpack { pins: &'a Path, target: &'a Path },
-    /// Do both at once.
-    Install { requirements: &'a Path, target: &'a Path },
+    /// Do both at once. pip can also report what it chose, as if it had only resolved.
+    Install { requirements: &'a Path, target: &'a Path, report: Option<&'a Path> },
 }
 
 impl fmt::Display for Installer {

@@ -63,6 +63,12 @@ pub(super) fn normal(name: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
+/// The name of the package that a requirement asks for.
+pub(super) fn name_of(requirement: &str) -> String {
+    let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+    normal(&requirement[..end.unwrap_or(requirement.len())])
+}
+
 /// Reads an installer's answer. `None` if it is not understood, or has something that is not a wheel
 /// of an index.
 pub(super) fn read(installer: &Installer, answer: &Path) -> Option<Vec<Pin>> {
@@ -185,6 +191,10 @@ mod tests {
     fn a_name_has_one_spelling() {
         for name in ["Zope.Interface", "zope_interface", "ZOPE-interface", "zope-_.interface"] {
             assert_eq!(normal(name), "zope-interface");
+        }
+        for requirement in ["Zope.Interface", "zope_interface[x]>=5", "zope-interface ; python_version > '3'"]
+        {
+            assert_eq!(name_of(requirement), "zope-interface");
         }
     }
 }

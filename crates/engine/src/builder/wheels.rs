@@ -10,6 +10,7 @@
 //! shared with layers and with nothing else: not with an installer's own cache, whose files also end
 //! up in environments that people edit. The directory is closed to others.
 
+use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::LayerError;
 use super::lock::{self, Lock};
+use super::resolution::normal;
 use super::stop::Stop;
 use crate::trust::{Distrust, TrustedDirectory};
 
@@ -48,6 +50,20 @@ impl Wheels {
             Err(Distrust::Io { .. }) => Ok(None),
             Err(distrust) => Err(LayerError::distrust(distrust)),
         }
+    }
+
+    /// The names of the packages that are kept, for any Python.
+    pub(super) fn names(&self) -> io::Result<HashSet<String>> {
+        let mut names = HashSet::new();
+        for wheel in fs::read_dir(self.directory.path())? {
+            // What is not a directory is the lock.
+            for entry in fs::read_dir(wheel?.path()).into_iter().flatten() {
+                let name = entry?.file_name();
+                let stem = name.to_str().and_then(|name| name.strip_suffix(".dist-info"));
+                names.extend(stem.and_then(|stem| stem.split_once('-')).map(|(name, _)| normal(name)));
+            }
+        }
+        Ok(names)
     }
 
     /// Moves an unpacked wheel into its place. Its files must be on the disk already. Returns the

@@ -102,6 +102,35 @@ fn a_layer_with_one_package_more_links_what_is_there_and_unpacks_the_rest() {
 }
 
 #[test]
+fn pip_is_asked_once_if_nothing_is_there_and_for_the_rest_if_something_is() {
+    let Some(bench) = Bench::new() else { return };
+    let asked = |requirements: &[&str]| {
+        let mut lines = Vec::new();
+        let mut watch = |step| {
+            if let Progress::Line(line) = step {
+                lines.push(line);
+            }
+        };
+        bench.sharing().ensure(&bench.spec(requirements), &mut watch).unwrap();
+        let installed = lines.iter().filter(|line| line.starts_with("Successfully installed"));
+        let resolved = lines.iter().any(|line| line.starts_with("Would install"));
+        (installed.cloned().collect::<Vec<_>>().join(" and "), resolved)
+    };
+    assert_eq!(asked(&["cordage"]), ("Successfully installed cordage-2.5".into(), false));
+    assert_eq!(
+        asked(&["parcel==1.0"]),
+        ("Successfully installed cordage-2.5 parcel-1.0".into(), false),
+        "what is asked for is not kept, and pip finds out alone what it needs"
+    );
+    assert_eq!(asked(&["cordage", "parcel==1.1"]), ("Successfully installed parcel-1.1".into(), true));
+    assert_eq!(asked(&["cordage", "parcel"]), (String::new(), true), "all is there");
+    assert_eq!(
+        bench.kept_wheels(),
+        ["cordage-2.5.dist-info", "parcel-1.0.dist-info", "parcel-1.1.dist-info"]
+    );
+}
+
+#[test]
 fn another_wheel_of_the_same_name_and_version_is_another_wheel() {
     let Some(bench) = Bench::new() else { return };
     let first = bench.layer(&["cordage"]);
@@ -158,7 +187,7 @@ fn a_pip_that_cannot_report_installs_in_one_go() {
     let python = bench.interpreter.executable.display();
     let text = format!(
         "#!/bin/sh\nfor word in \"$@\"; do\n\
-         [ \"$word\" = --dry-run ] && echo 'no such option: --dry-run' && exit 2\ndone\nexec {python} \"$@\"\n"
+         [ \"$word\" = --report ] && echo 'no such option: --report' && exit 2\ndone\nexec {python} \"$@\"\n"
     );
     fs::write(&old, text).unwrap();
     fs::set_permissions(&old, Permissions::from_mode(0o755)).unwrap();
@@ -166,7 +195,7 @@ fn a_pip_that_cannot_report_installs_in_one_go() {
     spec.interpreter.executable = old;
     let layer = bench.sharing().ensure(&spec, &mut quiet()).unwrap();
     assert_eq!(bench.import(&layer, "parcel.VERSION"), "1.1");
-    assert!(!bench.wheels().exists());
+    assert_eq!(bench.kept_wheels(), [""; 0]);
 }
 
 #[test]
