@@ -1,9 +1,9 @@
 //! Reads requirements files: `-r requirements.txt`.
 //!
 //! Such a file is written for pip, and may hold more than requirements. What only names packages is
-//! taken: names, versions, markers, hashes, comments, continued lines, and further files. What would
-//! decide where packages come from, or run code on this machine, is refused with its place. The rule
-//! for a requirement itself is [`Requirement`].
+//! taken: names, versions, markers, hashes, comments, continued lines, and further files. What
+//! would decide where packages come from, or run code on this machine, is refused with its place.
+//! The rule for a requirement itself is [`Requirement`].
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -111,8 +111,8 @@ fn included(line: &str) -> Option<&str> {
     Some(quoted.unwrap_or(name)).filter(|name| !name.is_empty())
 }
 
-/// The lines as pip reads them, each with the number of its first line: continued lines are one, and
-/// comments are gone.
+/// The lines as pip reads them, each with the number of its first line: continued lines are one,
+/// and comments are gone.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     let mut begun: Option<(usize, String)> = None;
@@ -179,12 +179,10 @@ mod tests {
 
     #[test]
     fn a_file_as_people_write_it_is_read() {
-        let text = format!(
-            "\u{feff}# ours\r\n\r\npandas>=2,<3  # for tables\r\n\
+        let text = "\u{feff}# ours\r\n\r\npandas>=2,<3  # for tables\r\n\
              requests[socks] ; \\\r\n    python_version < '4'\n\
-             a#b-is-no-comment # but this is\n"
-        );
-        let error = read(&[("main.txt", &text)]).unwrap_err();
+             a#b-is-no-comment # but this is\n";
+        let error = read(&[("main.txt", text)]).unwrap_err();
         assert!(
             error.starts_with("-r ./main.txt: ./main.txt:6: \"a#b-is-no-comment\" is refused"),
             "{error}"

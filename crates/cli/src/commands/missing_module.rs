@@ -48,8 +48,8 @@ const PACKAGES: [(&str, &str); 42] = [
     ("zmq", "pyzmq"),
 ];
 
-/// Packages that models reach for, by the name of their module. Whoever lacks one of these needs the
-/// package, and not a file of the same name.
+/// Packages that models reach for, by the name of their module. Whoever lacks one of these needs
+/// the package, and not a file of the same name.
 const WELL_KNOWN: &str = "aiohttp altair anthropic arrow bokeh boto3 click cryptography dask django duckdb \
     fastapi feedparser flask geopandas httpx jinja2 joblib keras langchain lxml matplotlib networkx nltk numpy \
     openai openpyxl pandas playwright plotly polars psutil pyarrow pydantic pytest redis reportlab requests rich \

@@ -2,8 +2,8 @@
 //!
 //! A dependency reaches an installer as one line of a file. Installers read far more there than
 //! names: options, includes, paths, `${VARIABLES}`, source trees whose build scripts run at once. A
-//! requirement must not be able to become any of these by accident. The one option that may follow a
-//! requirement is `--hash`, which only makes an installer stricter.
+//! requirement must not be able to become any of these by accident. The one option that may follow
+//! a requirement is `--hash`, which only makes an installer stricter.
 //!
 //! ```text
 //!  text ──► Requirement::parse ──► Package | Wheel | Source | Local, or the rule it breaks

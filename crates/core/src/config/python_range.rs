@@ -49,7 +49,8 @@ impl PythonRange {
         self.clauses.iter().all(|clause| clause.admits([major, minor, micro]))
     }
 
-    /// Whether a version is in the range. Of a version without a patch, one patch release is enough.
+    /// Whether a version is in the range. Of a version without a patch, one patch release is
+    /// enough.
     pub fn admits_some(&self, version: PythonVersion) -> bool {
         /// No minor version of Python ever had as many.
         const PATCHES: u32 = 100;
@@ -57,8 +58,8 @@ impl PythonRange {
         version.micro().map_or_else(|| (0..PATCHES).any(admits), admits)
     }
 
-    /// The minor versions in the range. `best` comes first, then what is nearest to it, the newer of
-    /// two first.
+    /// The minor versions in the range. `best` comes first, then what is nearest to it, the newer
+    /// of two first.
     pub fn versions_near(&self, best: PythonVersion) -> Vec<PythonVersion> {
         /// Further ahead than any release.
         const NEWEST: u32 = 30;

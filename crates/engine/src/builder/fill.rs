@@ -53,8 +53,9 @@ impl Filling<'_> {
         let file = self.stage.requirements();
         write(&file, &(self.spec.canonical().join("\n") + "\n"))?;
         make()?;
-        // What is built from source may depend on the machine, and is not kept. Hashes that the caller
-        // gave are checked by the installer alone: uv does not look at them when it resolves.
+        // What is built from source may depend on the machine, and is not kept. Hashes that the
+        // caller gave are checked by the installer alone: uv does not look at them when it
+        // resolves.
         let has_hash = |requirement: &String| requirement.contains(" --hash=");
         let is_plain = !self.spec.allow_source_builds && !self.spec.requirements.iter().any(has_hash);
         if let Some(wheels) = wheels.filter(|_| is_plain) {

@@ -1,7 +1,7 @@
 //! What a store keeps, how large it is, and what of it can go.
 //!
-//! Layers share files with each other and with the kept wheels. So a file counts once, and what goes
-//! frees only the files that nothing else has.
+//! Layers share files with each other and with the kept wheels. So a file counts once, and what
+//! goes frees only the files that nothing else has.
 
 use std::collections::HashMap;
 use std::fs;
@@ -91,8 +91,8 @@ impl LayerStore {
         Ok(Inventory { layers, wheels: held.wheels.len(), bytes: all.values().sum() })
     }
 
-    /// Removes the layers that were not used for some time, the oldest first, and the wheels that no
-    /// layer needs any more. A layer that a sandbox of any process has is not removed.
+    /// Removes the layers that were not used for some time, the oldest first, and the wheels that
+    /// no layer needs any more. A layer that a sandbox of any process has is not removed.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, LayerError> {
         let held = self.look()?;
         let now = SystemTime::now();
@@ -140,7 +140,9 @@ impl LayerStore {
     /// Looks at everything. Nothing is removed where others could put something else in its place.
     fn look(&self) -> Result<Held, LayerError> {
         let root = self.root();
-        for place in [Some(root), self.wheels()].into_iter().flatten().filter(|place| place.exists()) {
+        // Wheels are closed to everybody else, who may still list a cache of root's.
+        let wheels_place = self.wheels().filter(|place| fs::read_dir(place).is_ok());
+        for place in [Some(root), wheels_place].into_iter().flatten().filter(|place| place.exists()) {
             TrustedDirectory::make(place).map_err(LayerError::distrust)?;
         }
         let mut layers = Vec::new();
@@ -158,7 +160,7 @@ impl LayerStore {
         }
         layers.sort_by(|(one, _), (other, _)| (one.last_used, &one.key).cmp(&(other.last_used, &other.key)));
         let mut wheels = HashMap::new();
-        if let Some(place) = self.wheels() {
+        if let Some(place) = wheels_place {
             for key in keys(place).map_err(LayerError::store("look at", place))? {
                 let files = files_of(&place.join(&key)).map_err(LayerError::store("look at", place))?;
                 wheels.insert(key, files);

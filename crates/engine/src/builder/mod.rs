@@ -18,9 +18,9 @@
 //!                     rename layer ──► <root>/<key> the only moment a layer comes into being
 //! ```
 //!
-//! A layer is put together from unpacked wheels, each kept once (`wheels`): a layer with one package
-//! more costs that package. Whoever changes a file of a layer in the making must replace it and not
-//! write into it, because other layers have the same file.
+//! A layer is put together from unpacked wheels, each kept once (`wheels`): a layer with one
+//! package more costs that package. Whoever changes a file of a layer in the making must replace it
+//! and not write into it, because other layers have the same file.
 //!
 //! A layer that no sandbox has used for [`UNUSED_FOR`] goes after some other install (`usage`,
 //! `inventory`).
@@ -76,4 +76,5 @@ pub use layer::{Distribution, Layer, MANIFEST};
 pub use spec::LayerSpec;
 pub use stop::{Stop, Stopper};
 pub use store::{LayerStore, UNUSED_FOR};
+#[cfg(feature = "native")]
 pub(crate) use usage::InUse;

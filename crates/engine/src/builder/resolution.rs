@@ -43,7 +43,8 @@ impl Pin {
         Some(Self { name: normal(name), line: format!("{requirement}{words}") })
     }
 
-    /// The name under which the unpacked wheel is kept. The compiled files in it are for one Python.
+    /// The name under which the unpacked wheel is kept. The compiled files in it are for one
+    /// Python.
     pub(super) fn key(&self, spec: &LayerSpec) -> String {
         let mut hash = Sha256::new();
         python_fields(spec, &mut |value| {
@@ -69,8 +70,8 @@ pub(super) fn name_of(requirement: &str) -> String {
     normal(&requirement[..end.unwrap_or(requirement.len())])
 }
 
-/// Reads an installer's answer. `None` if it is not understood, or has something that is not a wheel
-/// of an index.
+/// Reads an installer's answer. `None` if it is not understood, or has something that is not a
+/// wheel of an index.
 pub(super) fn read(installer: &Installer, answer: &Path) -> Option<Vec<Pin>> {
     let text = fs::read_to_string(answer).ok()?;
     let mut pins = match installer {

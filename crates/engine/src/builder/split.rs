@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::resolution::{Pin, normal};
 
-/// Moves the files of each of the `pins` from `all` into a directory of its own below `into`, called
-/// by its number. `false`, and nothing was moved, if that cannot be done.
+/// Moves the files of each of the `pins` from `all` into a directory of its own below `into`,
+/// called by its number. `false`, and nothing was moved, if that cannot be done.
 pub(super) fn split(all: &Path, pins: &[Pin], into: &Path) -> io::Result<bool> {
     let files = files_below(all)?;
     let Some(owners) = owners(all, &files, pins)? else { return Ok(false) };
@@ -54,8 +54,8 @@ fn owners(all: &Path, files: &[PathBuf], pins: &[Pin]) -> io::Result<Option<Vec<
     Ok(files.iter().map(owner).collect())
 }
 
-/// The path on a line of a `RECORD`, from the directory of packages. Programs and data are listed as
-/// `../../bin/x`, and were moved into that directory.
+/// The path on a line of a `RECORD`, from the directory of packages. Programs and data are listed
+/// as `../../bin/x`, and were moved into that directory.
 fn listed_path(line: &str) -> Option<PathBuf> {
     // Commas and quotation marks in names are written as in a table. Nobody uses them.
     let path = line.rsplitn(3, ',').nth(2).filter(|path| !path.contains(['"', ',']))?;

@@ -1,9 +1,9 @@
 //! Who uses a layer, and when it was used last.
 //!
-//! Both are told by one empty file beside the layer, `<key>.use.lock`. A template that has the layer
-//! holds a share of the file's lock, and the kernel gives it back when its process dies. The time of
-//! the file's last change is when the layer was last asked for, give or take [`A_DAY`]. The layer
-//! itself is never touched.
+//! Both are told by one empty file beside the layer, `<key>.use.lock`. A template that has the
+//! layer holds a share of the file's lock, and the kernel gives it back when its process dies. The
+//! time of the file's last change is when the layer was last asked for, give or take [`A_DAY`]. The
+//! layer itself is never touched.
 
 use std::fs::{self, File};
 use std::io;
@@ -61,7 +61,8 @@ pub(super) fn last_used(root: &Path, key: &str) -> Option<SystemTime> {
     modified(path_of(root, key)).or_else(|_| modified(root.join(key))).ok()
 }
 
-/// Keeps everybody from beginning to use a layer, as long as the lock lives. `None` if it is in use.
+/// Keeps everybody from beginning to use a layer, as long as the lock lives. `None` if it is in
+/// use.
 pub(super) fn exclude_users(root: &Path, key: &str) -> io::Result<Option<Lock>> {
     Ok(Lock::try_take(&path_of(root, key))?.ok())
 }

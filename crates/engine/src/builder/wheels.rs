@@ -1,14 +1,14 @@
 //! Unpacked wheels, each kept once. Layers are put together from hard links to their files.
 //!
 //! ```text
-//!  <cache>/wheels/.lock        shared while wheels are added or linked, whole while some are removed
-//!                /<key>/       one wheel for one Python: its files, compiled, writable by nobody
-//!         layers/<key>/        the same files, linked
+//!  <cache>/wheels/.lock     shared while wheels are added or linked, whole while some are removed
+//!                /<key>/    one wheel for one Python: its files, compiled, writable by nobody
+//!         layers/<key>/     the same files, linked
 //! ```
 //!
 //! A wheel is unpacked elsewhere and renamed into place, so it is whole or not there. The files are
-//! shared with layers and with nothing else: not with an installer's own cache, whose files also end
-//! up in environments that people edit. The directory is closed to others.
+//! shared with layers and with nothing else: not with an installer's own cache, whose files also
+//! end up in environments that people edit. The directory is closed to others.
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
