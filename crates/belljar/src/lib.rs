@@ -54,8 +54,8 @@
 
 pub use belljar_core::{
     CellId, Display, DisplayData, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode,
-    Intermediate, Json, LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict,
-    environment,
+    Intermediate, Json, LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, ScriptMetadata,
+    ScriptMetadataError, ScriptMetadataFault, Secret, Usage, Verdict, environment,
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
@@ -67,7 +67,8 @@ pub use belljar_runtime::{
 pub mod config {
     pub use belljar_core::config::{
         ConfigError, ExecutionMode, FileResource, HostPathMap, Injection, NetworkPolicy, Protection,
-        PythonVersion, PythonVersionError, Requirement, RequirementFault, ResourceLimits, UnknownProtection,
+        PythonRange, PythonRangeError, PythonVersion, PythonVersionError, Requirement, RequirementFault,
+        ResourceLimits, UnknownProtection,
     };
     pub use belljar_core::{GuestPath, GuestPathError};
 }

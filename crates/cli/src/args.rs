@@ -1,9 +1,12 @@
 //! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
+mod cache;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
 use crate::{env, exit, units};
 
 /// The whole command line.
@@ -34,6 +37,9 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Build the container image of a sandbox, unless it exists already, and print its name
     Build(BuildArgs),
+    /// Manage the packages that belljar keeps on this machine
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Manage what belljar keeps on a container daemon
     #[command(subcommand)]
     Docker(DockerCommand),
@@ -234,6 +240,9 @@ pub(crate) struct SandboxArgs {
     /// Install this package, once, before the first run. May be repeated
     #[arg(long, value_name = "PKG")]
     pub(crate) dep: Vec<String>,
+    /// Install the packages that this file lists, as `--dep` does. May be repeated
+    #[arg(long, short = 'r', value_name = "FILE.txt")]
+    pub(crate) requirements: Vec<PathBuf>,
     /// Use this version of Python and no other, such as 3.11
     #[arg(long, value_name = "VERSION")]
     pub(crate) python: Option<String>,

@@ -93,7 +93,7 @@ impl Provisioner {
             allow_source_builds: config.allow_source_builds,
         };
         let installer_env = self.installer_env.iter();
-        let store = LayerStore::new(self.cache.join("layers"))
+        let store = LayerStore::in_cache(&self.cache)
             .with_env(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
         let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
         let (stopper, stop) = Stop::pair().map_err(ProvisionError::Thread)?;

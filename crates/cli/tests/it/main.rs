@@ -7,6 +7,7 @@ mod bad_input;
 mod belljar;
 mod cache;
 mod displays;
+mod dependencies;
 mod docker;
 mod doctor;
 mod exit_codes;

@@ -177,7 +177,8 @@ impl NativeEngine {
             launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
         // Everything is mounted. The files that were checked need not stay open any longer.
-        drop((guest.grants, layer));
+        let packages = layer.map(|layer| layer.in_use);
+        drop(guest.grants);
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {
                 name: config.name.clone(),
@@ -207,6 +208,7 @@ impl NativeEngine {
             lingering: Lingering::default(),
             egress,
             limits: cgroup_limits(limits),
+            _packages: packages,
             resources: Arc::clone(&self.resources),
         }))
     }

@@ -26,6 +26,7 @@ use super::reaper::Remains;
 use super::resources::Resources;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
+use crate::builder::InUse;
 use crate::cell::Cell;
 use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
@@ -46,6 +47,8 @@ pub(super) struct NativeTemplate {
     pub(super) limits: CgroupLimits,
     /// Its dead cells whose memory is not free yet.
     pub(super) lingering: Lingering,
+    /// Keeps its packages where they are, which are mounted in its cells.
+    pub(super) _packages: Option<Arc<InUse>>,
     /// Dropped after the zygote, which takes its cells with it.
     pub(super) resources: Arc<Resources>,
 }
