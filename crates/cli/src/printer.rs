@@ -44,6 +44,8 @@ pub(crate) struct Printer {
     colour: bool,
     /// How the terminal on stdout takes pictures, if it does.
     pictures: Option<Protocol>,
+    /// Whether displays are saved as files, and their names told.
+    saves_displays: bool,
 }
 
 /// The state of both streams. All printers of the process share it.
@@ -95,7 +97,14 @@ impl Printer {
             pictures: Protocol::found(|name| std::env::var_os(name)).filter(|_| is_stdout_terminal),
             is_stderr_terminal: io::stderr().is_terminal(),
             colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+            saves_displays: false,
         }
+    }
+
+    /// Tells it that displays are saved as files.
+    pub(crate) fn saving_displays(mut self, saves: bool) -> Self {
+        self.saves_displays = saves;
+        self
     }
 
     /// Whether stderr should get text for people, besides the result.

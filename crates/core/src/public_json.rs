@@ -10,8 +10,9 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use crate::{
-    Collected, CollectedFile, Decision, Display, Event, EventKind, ExecutionId, ExecutionMode, ExecutionRequest,
-    ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream, Usage, Verdict,
+    Collected, CollectedFile, Decision, Display, Event, EventKind, ExecutionId, ExecutionMode,
+    ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream,
+    Usage, Verdict,
 };
 
 /// A result with something in every field.

@@ -6,7 +6,7 @@ use belljar_core::config::ExecutionMode;
 use belljar_core::wire::Question;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult, Json};
 use belljar_engine::pool::{InProgress, Lease};
-use belljar_engine::{Background, Cell, CellUsage, Leftovers, Until};
+use belljar_engine::{Background, BoxFuture, Cell, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
@@ -189,7 +189,7 @@ impl HeldCell {
     /// Does something with the cell between two steps.
     pub(crate) async fn with_cell<T>(
         &self,
-        work: impl AsyncFnOnce(&mut dyn Cell) -> Result<T, FilesError>,
+        work: impl for<'c> FnOnce(&'c mut dyn Cell) -> BoxFuture<'c, Result<T, FilesError>>,
     ) -> Result<T, RuntimeError> {
         let Taken { in_progress, mut place, mut lease, unread } = self.take()?;
         let done = self.background.serve(work(lease.cell())).await?;

@@ -1,5 +1,6 @@
 //! `belljar run`: one script, one result.
 
+use std::path::Path;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
@@ -25,7 +26,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         (_, true) => Output::Events,
         _ => Output::Human,
     };
-    let printer = Printer::new(output);
+    let printer = Printer::new(output).saving_displays(options.out.is_some());
     let mut settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let request = request(&options, &settings, &printer)?;
     let metadata = metadata::honour(&request, &mut settings)?;
@@ -37,7 +38,8 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
             interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
         };
         metadata.map_or(Ok(()), |metadata| metadata.check(&sandbox.report().python))?;
-        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts)).await
+        let out = options.out.as_deref();
+        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts, out)).await
     };
     let outcome = outcome.await;
     runtime.shutdown().await;
@@ -76,7 +78,7 @@ async fn run_and_show(
     sandbox: &Sandbox,
     settings: &Settings,
     request: ExecutionRequest,
-    (printer, interrupts): (&Printer, &mut Interrupts),
+    (printer, interrupts, out): (&Printer, &mut Interrupts, Option<&Path>),
 ) -> Result<End, CliError> {
     /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
@@ -94,8 +96,12 @@ async fn run_and_show(
             }
         }
     };
+    let displays = match out {
+        Some(directory) => files::save_displays(directory, &result.displays).await?,
+        None => Vec::new(),
+    };
     if printer.is_for_people() {
-        for line in result.files.iter().filter_map(files::saved) {
+        for line in displays.into_iter().chain(result.files.iter().filter_map(files::saved)) {
             printer.note(&quoted(&line))?;
         }
     }

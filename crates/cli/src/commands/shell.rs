@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use belljar::config::ExecutionMode;
-use belljar::{ExecutionRequest, Runtime, RuntimeError, Sandbox, Session, Verdict};
+use belljar::{ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Session, Verdict};
 
 use super::run::{advice, prepare};
 use crate::args::ShellArgs;
@@ -23,7 +23,8 @@ use crate::exit::End;
 use crate::interrupt::{Interrupt, Interrupts};
 use crate::printer::{Output, Printer};
 use crate::settings::Settings;
-use crate::shell::{Action, Ended, Entry, Input, Said, dedented, follow_step, help, parse, table};
+use crate::shell::{Action, Ended, Entry, Input, Said, dedented, files, follow_step, help, parse, table};
+use crate::units;
 
 pub(super) async fn shell(options: ShellArgs, verbose: bool) -> Result<End, CliError> {
     let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
@@ -186,6 +187,9 @@ impl Shell<'_> {
                 self.printer
                     .note("A new session has begun: variables and files of the last one are gone.")?;
             }
+            Action::Files => files::list(&self.session, &self.printer).await?,
+            Action::Get => files::get(&self.session, &self.printer, argument).await?,
+            Action::Put => files::put(&self.session, &self.printer, argument).await?,
             Action::Timeout => self.set_timeout(argument)?,
             Action::Quit => {}
         }
@@ -243,7 +247,7 @@ impl Shell<'_> {
                 self.last_failure = Some(result.verdict);
             }
             Ok(result) => {
-                self.printer.result(&result, self.advice(&result.verdict).as_deref())?;
+                self.printer.result(&result, self.advice(&result).into())?;
                 if !result.success() {
                     self.last_failure = Some(result.verdict);
                 }
@@ -258,13 +262,13 @@ impl Shell<'_> {
         Ok(())
     }
 
-    fn advice(&self, verdict: &Verdict) -> Option<String> {
-        match verdict {
+    fn advice(&self, result: &ExecutionResult) -> Option<String> {
+        match result.verdict {
             Verdict::TimeoutWall => {
                 let seconds = self.timeout().as_secs_f64();
                 Some(format!("a step may take {seconds} s; give it more with :timeout SECS"))
             }
-            other => advice(other, self.settings),
+            _ => advice(result, self.settings),
         }
     }
 }
@@ -273,8 +277,8 @@ impl Shell<'_> {
 fn seconds(text: &str) -> anyhow::Result<Duration> {
     const LONGEST: f64 = 86_400.0;
     let refused =
-        || format!("{text:?} is no time limit. Write seconds, such as `:timeout 60` or `:timeout 0.5`");
-    let seconds: f64 = text.parse().ok().with_context(refused)?;
+        || format!("{text:?} is no time limit. Write seconds, such as `:timeout 60` or `:timeout 2m30s`");
+    let seconds = units::seconds(text).ok().with_context(refused)?;
     ensure!(seconds > 0.0 && seconds <= LONGEST, "a step may take more than 0 s and up to {LONGEST} s");
     Ok(Duration::from_secs_f64(seconds))
 }

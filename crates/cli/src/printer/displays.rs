@@ -19,7 +19,8 @@ impl Printer {
             return self.write(Stream::Stdout, &picture);
         }
         if let Some(notice) = notice(display) {
-            return self.note(&notice);
+            // The file's name is told when it is there.
+            return if self.saves_displays { Ok(()) } else { self.note(&notice) };
         }
         let Some(text) = display.text() else { return Ok(()) };
         let stream = if self.is_stdout_terminal { Stream::Stdout } else { Stream::Stderr };

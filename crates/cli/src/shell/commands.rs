@@ -10,6 +10,9 @@ use anyhow::{Result, bail};
 pub(crate) enum Action {
     Help,
     Variables,
+    Files,
+    Get,
+    Put,
     Reset,
     Timeout,
     Quit,
@@ -30,9 +33,12 @@ const fn command(name: &'static str, argument: &'static str, about: &'static str
 }
 
 /// All commands, in the order of the help.
-const COMMANDS: [Command; 5] = [
+const COMMANDS: [Command; 8] = [
     command(":help", "", "Show this", Action::Help),
     command(":vars", "", "List the variables, without running any of their code", Action::Variables),
+    command(":files", "", "List the files in the session's directory", Action::Files),
+    command(":get", "NAME [HERE]", "Copy a file from the session to this machine", Action::Get),
+    command(":put", "HERE [NAME]", "Copy a file or directory of this machine into the session", Action::Put),
     command(":reset", "", "Begin anew in a fresh cell: variables and files are gone", Action::Reset),
     command(":timeout", "[SECS]", "Show how long a step may take, or change it", Action::Timeout),
     command(":quit", "", "Leave. So do Ctrl-D, exit and quit", Action::Quit),

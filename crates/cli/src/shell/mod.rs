@@ -19,6 +19,7 @@ mod commands;
 mod completion;
 mod editor;
 mod entry;
+pub(crate) mod files;
 mod history;
 mod input;
 mod keys;

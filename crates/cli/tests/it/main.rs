@@ -6,8 +6,8 @@
 mod bad_input;
 mod belljar;
 mod cache;
-mod displays;
 mod dependencies;
+mod displays;
 mod docker;
 mod doctor;
 mod exit_codes;
