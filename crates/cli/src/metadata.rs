@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use belljar::ExecutionRequest;
 use belljar::ScriptMetadata;
 use belljar::config::{PythonRange, PythonVersion};
+use belljar::engine::guest::PYTHON;
 use belljar::engine::provision::default_cache_dir;
 use belljar::engine::python::{self, Search};
 
@@ -34,13 +35,13 @@ pub(crate) fn honour(request: &ExecutionRequest, settings: &mut Settings) -> Res
             EngineName::Docker => in_an_image(range),
             EngineName::Native | EngineName::Local => on_this_machine(range),
         };
-        config.python_version = Some(chosen.ok_or_else(|| {
+        config.python_version = chosen.ok_or_else(|| {
             let line = metadata.python_line;
             anyhow::anyhow!(
                 "{place}: line {line}: requires-python is \"{range}\", and there is no such Python here; install one, or \
                  name one with BELLJAR_PYTHON"
             )
-        })?);
+        })?;
     }
     Ok(Some(Honoured { metadata, place }))
 }
@@ -57,22 +58,28 @@ impl Honoured {
     }
 }
 
-/// The first version of a range, from the one that is used if nobody asks.
+/// The versions of a range, from the one that is used if nobody asks for one.
 fn versions(range: &PythonRange) -> Vec<PythonVersion> {
-    let usual = belljar::engine::guest::PYTHON.provision.version.parse();
-    range.versions_near(usual.expect("the version that is used by itself is one"))
+    let usual = PYTHON.provision.version.parse();
+    range.versions_near(usual.expect("what is used if nobody asks is a version"))
 }
 
-fn in_an_image(range: &PythonRange) -> Option<PythonVersion> {
-    versions(range).first().copied()
+/// The version to ask an image for. `Some(None)`: none need be asked for. `None`: there is none.
+fn in_an_image(range: &PythonRange) -> Option<Option<PythonVersion>> {
+    let first = *versions(range).first()?;
+    Some(Some(first).filter(|first| first.to_string() != PYTHON.provision.version))
 }
 
-/// The first that is installed. Another patch release than the newest is not looked for.
-fn on_this_machine(range: &PythonRange) -> Option<PythonVersion> {
+/// The same for this machine: the Python that is used anyway, or the first that is installed.
+/// Another patch release than the newest is not looked for.
+fn on_this_machine(range: &PythonRange) -> Option<Option<PythonVersion>> {
     let search = Search::from_env(default_cache_dir());
-    let is_there = |version: &PythonVersion| {
-        let found = python::find(Some(version), &search).map(|interpreter| interpreter.version);
+    let fits = |wanted: Option<&PythonVersion>| {
+        let found = python::find(wanted, &search).map(|interpreter| interpreter.version);
         found.is_ok_and(|(major, minor, micro)| range.admits(major.into(), minor.into(), micro.into()))
     };
-    versions(range).into_iter().find(is_there)
+    if fits(None) {
+        return Some(None);
+    }
+    versions(range).into_iter().find(|version| fits(Some(version))).map(Some)
 }

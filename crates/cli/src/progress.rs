@@ -76,9 +76,15 @@ impl Drop for Preparation<'_> {
     }
 }
 
+/// A requirement without its hashes, which nobody reads.
+pub(crate) fn without_hashes(requirement: &str) -> &str {
+    requirement.split(" --hash=").next().unwrap_or(requirement)
+}
+
 /// The first few packages, and how many more.
 fn names(requirements: &[String]) -> String {
-    let named = requirements.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named = requirements.iter().take(NAMED).map(|each| without_hashes(each));
+    let named = named.collect::<Vec<_>>().join(", ");
     match requirements.len().saturating_sub(NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
@@ -92,4 +98,17 @@ fn spinner() -> ProgressBar {
     }
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_packages_are_named_in_part() {
+        let requirements: Vec<String> =
+            (1..=10).map(|number| format!("p{number} --hash=sha256:00")).collect();
+        assert_eq!(names(&requirements[..2]), "p1, p2");
+        assert_eq!(names(&requirements), "p1, p2, p3, p4, p5, p6, p7, p8 and 2 more");
+    }
 }

@@ -14,6 +14,7 @@ use crate::args::{CacheCommand, ClearArgs, PruneCacheArgs};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::printer::{Output, Printer};
+use crate::progress::without_hashes;
 use crate::terminal_text::quoted;
 
 pub(super) async fn cache(command: CacheCommand) -> Result<End, CliError> {
@@ -106,13 +107,12 @@ fn list(printer: &Printer, kept: &Inventory) -> Result<(), CliError> {
     let widths: [usize; 5] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
     });
-    if kept.layers.is_empty() {
-        printer.note("no packages are kept")?;
-    } else {
-        for row in &rows {
-            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-            printer.text(&format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end()))?;
-        }
+    if kept.layers.is_empty() && kept.wheels == 0 {
+        return Ok(printer.note("no packages are kept")?);
+    }
+    for row in &rows {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        printer.text(&format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end()))?;
     }
     let wheels = count(kept.wheels, "wheel");
     printer.note(&format!(
@@ -130,7 +130,10 @@ fn count(number: usize, noun: &str) -> String {
 fn names(layer: &KeptLayer) -> String {
     match layer.requirements.is_empty() {
         true => format!("{} (damaged)", &layer.key[..12]),
-        false => quoted(&layer.requirements.join(", ")).into_owned(),
+        false => {
+            let names: Vec<_> = layer.requirements.iter().map(|each| without_hashes(each)).collect();
+            quoted(&names.join(", ")).into_owned()
+        }
     }
 }
 
