@@ -10,6 +10,7 @@ import _signal
 import _thread
 import ast
 import asyncio
+import atexit
 import builtins
 import contextlib
 import datetime

@@ -50,7 +50,9 @@ class OneScript(unittest.TestCase):
 
     def test_an_exit_names_its_code(self):
         self.assertEqual(run(request("raise SystemExit(3)"))[0]["message"], "Script called sys.exit(3)")
-        self.assertEqual(run(request("raise SystemExit"))[0]["message"], "Script called sys.exit()")
+        frame = run(request("raise SystemExit(3)"))[0]
+        self.assertEqual((frame["message"], frame["exit_code"]), ("Script called sys.exit(3)", 3))
+        self.assertEqual([frame["type"] for frame in run(request("raise SystemExit"))], ["script_done"])
 
     def test_an_exception_that_cannot_be_shown_is_told_all_the_same(self):
         script = "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"
