@@ -111,8 +111,8 @@ pub(crate) struct RunArgs {
     /// What the script finds in `sys.argv` after its own name
     #[arg(last = true, value_name = "ARG")]
     pub(crate) args: Vec<String>,
-    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what is
-    /// in it. May be repeated
+    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what
+    /// is in it. May be repeated
     #[arg(long = "file", value_name = "PATH[:NAME]")]
     pub(crate) files: Vec<String>,
     /// Save every file that the script makes or changes in its directory

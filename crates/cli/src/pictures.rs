@@ -4,10 +4,10 @@
 //!  environment ──► Protocol::found ──► picture(display) ──► the sequence to write, or None
 //! ```
 //!
-//! A script's picture goes to the terminal's own decoder. So only PNG is passed on, of a size that no
-//! decoder has trouble with, and in base64 that was written here: nothing of a script is read as a
-//! sequence. A picture can look like anything, also like lines of ours. It begins two
-//! columns to the right, where none of ours does.
+//! A script's picture goes to the terminal's own decoder. So only PNG is passed on, of a size that
+//! no decoder has trouble with, and in base64 that was written here: nothing of a script is read as
+//! a sequence. A picture can look like anything, also like lines of ours. It begins two columns to
+//! the right, where none of ours does.
 //!
 //! Sixel is not spoken here. It would mean to decode and to quantise a stranger's picture.
 

@@ -30,8 +30,8 @@ pub trait CellIo {
     /// it with a `stdin` frame.
     fn open_stdin(&mut self) -> io::Result<()>;
 
-    /// Writes to that descriptor, as fast as the script reads. Takes what it wrote from `bytes`. Ready
-    /// when nothing is left.
+    /// Writes to that descriptor, as fast as the script reads. Takes what it wrote from `bytes`.
+    /// Ready when nothing is left.
     fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>>;
 
     /// Nothing more will be written to that descriptor.

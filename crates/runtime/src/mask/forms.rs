@@ -1,8 +1,8 @@
 //! The forms in which a value may show up in what a script says.
 //!
 //! A program seldom prints a value by itself. It prints the `repr` of a structure, a log line in
-//! JSON, a table in HTML, or a file line by line. So each value is also searched for as Python, JSON
-//! and HTML escape it, and a value of several lines also line by line.
+//! JSON, a table in HTML, or a file line by line. So each value is also searched for as Python,
+//! JSON and HTML escape it, and a value of several lines also line by line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
