@@ -110,7 +110,7 @@ impl Shell<'_> {
     /// How the shell ends when nothing more is said.
     fn end(&mut self) -> End {
         match self.last_failure.take() {
-            Some(verdict) if !self.input.is_interactive() => End::Ran(verdict),
+            Some(verdict) if !self.input.is_interactive() => End::RanProgram(verdict),
             _ => End::Done,
         }
     }
