@@ -23,6 +23,7 @@
 //! it; [`Execution::cancel`] kills it and gives a result all the same.
 //!
 //! * [`config`]: what is in a sandbox, and what it may do.
+//! * [`files`]: files into a run and out of it, and what it reads from stdin.
 //! * [`engine`]: what makes cells. [`RuntimeBuilder::engine`] takes one of ours or yours.
 //! * [`pool`]: what is kept warm, for how long, and what it has done.
 //! * [`network`]: what a run asked of the network, and how the proxy is set up.
@@ -89,12 +90,24 @@ pub mod engine {
     #[cfg(feature = "native")]
     pub use belljar_engine::native::{Native, NativeEngine, NativeError};
     pub use belljar_engine::{
-        Autopsy, Background, BoxFuture, Burst, Bytes, Capabilities, Cell, CellIo, CellLife, CellUsage,
-        CellView, End, Engine, EngineError, EngineFailure, IntoEngine, Leftovers, Need, Outbox, Output,
-        ProtectionState, ProtectionStatus, Template, Until, check, guest,
+        Autopsy, Background, BoxFuture, Burst, Bytes, Capabilities, Cell, CellFiles, CellIo, CellLife,
+        CellUsage, CellView, End, Engine, EngineError, EngineFailure, Entry, EntryKind, Files, IntoEngine,
+        Leftovers, Listing, Need, Outbox, Output, ProtectionState, ProtectionStatus, Template, Until, check,
+        guest, open_directory,
     };
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::{builder, provision, python};
+}
+
+/// Files into a run and out of it, and what it reads from stdin: [`ExecutionRequest::with_file`],
+/// [`ExecutionRequest::collecting`], [`ExecutionRequest::with_stdin`], [`Session::files`].
+pub mod files {
+    pub use belljar_core::{
+        CollectLimits, Collected, CollectedFile, FileContent, InputFile, Stdin, StdinStream,
+    };
+    pub use belljar_runtime::{
+        FileEntry, FilesError, SessionFiles, stdin_from_async_reader, stdin_from_reader,
+    };
 }
 
 /// What is kept warm, for how long, and what it has done. A [`Runtime`] has a pool of its own; the
@@ -124,3 +137,8 @@ pub mod text {
 #[cfg(all(doctest, feature = "native"))]
 #[doc = include_str!("../../../docs/guide/embedding.md")]
 struct EmbeddingGuide;
+
+/// Runs the example of another chapter.
+#[cfg(all(doctest, feature = "native"))]
+#[doc = include_str!("../../../docs/guide/scripts.md")]
+struct ScriptsGuide;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{env, exit};
+use crate::{env, exit, units};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -74,9 +74,25 @@ pub(crate) struct RunArgs {
     /// Run this code instead of a file
     #[arg(short = 'c', value_name = "CODE", conflicts_with = "file")]
     pub(crate) code: Option<String>,
+    /// Run this module instead of a file, as `python -m` does
+    #[arg(short = 'm', value_name = "MODULE", conflicts_with_all = ["file", "code"])]
+    pub(crate) module: Option<String>,
     /// What the script finds in `sys.argv` after its own name
     #[arg(last = true, value_name = "ARG")]
     pub(crate) args: Vec<String>,
+    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what is
+    /// in it. May be repeated
+    #[arg(long = "file", value_name = "PATH[:NAME]")]
+    pub(crate) files: Vec<String>,
+    /// Save every file that the script makes or changes in its directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// With --out: save only these files, such as `*.png` or `plots/**`. May be repeated
+    #[arg(long, value_name = "GLOB", requires = "out")]
+    pub(crate) collect: Vec<String>,
+    /// Do not pass on stdin, which is otherwise read as soon as the script starts
+    #[arg(long)]
+    pub(crate) no_stdin: bool,
     /// Print the result as one JSON object, and nothing else on stdout
     #[arg(long, conflicts_with = "events")]
     pub(crate) json: bool,
@@ -171,12 +187,16 @@ pub(crate) struct SandboxArgs {
     /// Read the sandbox from this TOML file
     #[arg(long, value_name = "FILE.toml", env = env::SANDBOX, hide_env_values = true)]
     pub(crate) sandbox: Option<PathBuf>,
-    /// End the script after this many seconds. Fractions are allowed
-    #[arg(long, value_name = "SECS", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", env = env::TIMEOUT, hide_env_values = true, allow_negative_numbers = true, value_parser = units::seconds, help = help::timeout())]
     pub(crate) timeout: Option<f64>,
-    /// Memory that the script and its children may use, in MiB
-    #[arg(long, value_name = "MB", env = env::MEMORY, hide_env_values = true, allow_negative_numbers = true, value_parser = mebibytes)]
+    #[arg(long, value_name = "SIZE", env = env::MEMORY, hide_env_values = true, allow_negative_numbers = true, value_parser = units::mebibytes, help = help::memory())]
     pub(crate) memory: Option<u64>,
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = units::mebibytes, help = help::disk())]
+    pub(crate) disk: Option<u64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = help::pids())]
+    pub(crate) pids: Option<u32>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = help::cpus())]
+    pub(crate) cpus: Option<f64>,
     /// Let the script talk to this host (port 443 unless given). May be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) allow_host: Vec<String>,
@@ -226,8 +246,39 @@ fn engine(name: &str) -> Result<EngineName, String> {
     }
 }
 
-fn mebibytes(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "must be a whole number of MiB, such as 512".into())
+/// Help that names the library's own defaults.
+mod help {
+    use belljar::SandboxConfig;
+    use belljar::config::ResourceLimits;
+
+    fn limits() -> ResourceLimits {
+        SandboxConfig::default().resource_limits
+    }
+
+    pub(super) fn timeout() -> String {
+        let seconds = limits().execution_timeout_sec;
+        format!("End the script after this time: seconds, or with a unit such as 2m30s [default: {seconds}s]")
+    }
+
+    pub(super) fn memory() -> String {
+        let mebibytes = limits().memory_mb;
+        format!(
+            "Memory that the script and its children may use: MiB, or with a unit such as 1.5g [default: {mebibytes}m]"
+        )
+    }
+
+    pub(super) fn disk() -> String {
+        let mebibytes = SandboxConfig::default().scratch_size_mb;
+        format!("Room for files, which are in memory too: MiB, or with a unit [default: {mebibytes}m]")
+    }
+
+    pub(super) fn pids() -> String {
+        format!("How many processes and threads there may be at a time [default: {}]", limits().pids_limit)
+    }
+
+    pub(super) fn cpus() -> String {
+        format!("How many processors the script may keep busy [default: {}]", limits().cpu_quota)
+    }
 }
 
 /// Whole scripts or steps.

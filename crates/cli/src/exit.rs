@@ -12,17 +12,19 @@ pub(crate) enum End {
     Done,
     /// It ran a script, which ended with this verdict.
     Ran(Verdict),
+    /// The same, for one that ran as a program: its exit code is handed on.
+    RanProgram(Verdict),
     /// `doctor` found that this machine cannot make cells.
     Unfit,
     /// The user ended it.
     Interrupted(Interrupt),
 }
 
-/// The exit code for every outcome. A script that ends by itself chooses its own.
+/// The exit code for every outcome. A program that ends by itself chooses its own.
 pub(crate) fn code(outcome: &Result<End, CliError>) -> u8 {
     match outcome {
         // As the kernel has it.
-        Ok(End::Ran(Verdict::Exited { code })) => code.rem_euclid(256) as u8,
+        Ok(End::RanProgram(Verdict::Exited { code })) => code.rem_euclid(256) as u8,
         other => meaning(other).number(),
     }
 }
@@ -30,7 +32,7 @@ pub(crate) fn code(outcome: &Result<End, CliError>) -> u8 {
 fn meaning(outcome: &Result<End, CliError>) -> ExitCode {
     match outcome {
         Ok(End::Done) => ExitCode::Ok,
-        Ok(End::Ran(verdict)) => ExitCode::from(verdict),
+        Ok(End::Ran(verdict) | End::RanProgram(verdict)) => ExitCode::from(verdict),
         Ok(End::Unfit) => ExitCode::Infra,
         Ok(End::Interrupted(Interrupt::Keyboard)) => ExitCode::Interrupted,
         Ok(End::Interrupted(Interrupt::Terminate)) => ExitCode::Terminated,
@@ -58,7 +60,9 @@ mod tests {
     fn how_a_run_ends_is_the_verdicts_own_code() {
         assert_eq!(code(&Ok(End::Ran(Verdict::TimeoutCpu))), 124);
         assert_eq!(code(&Ok(End::Ran(Verdict::NoResult))), 1);
-        assert_eq!(code(&Ok(End::Ran(Verdict::Exited { code: 3 }))), 3);
+        assert_eq!(code(&Ok(End::Ran(Verdict::Exited { code: 3 }))), 1);
+        assert_eq!(code(&Ok(End::RanProgram(Verdict::Exited { code: 3 }))), 3);
+        assert_eq!(code(&Ok(End::RanProgram(Verdict::Exception))), 1);
         assert_eq!(code(&Ok(End::Unfit)), 3);
         assert_eq!(code(&Ok(End::Interrupted(Interrupt::Terminate))), 143);
     }

@@ -17,6 +17,7 @@ mod entry;
 mod env;
 mod error;
 mod exit;
+mod files;
 mod follow;
 mod interrupt;
 mod machine;
@@ -29,6 +30,7 @@ mod settings;
 mod startup;
 mod statistics;
 mod terminal_text;
+mod units;
 
 use std::process::ExitCode;
 

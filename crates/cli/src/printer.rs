@@ -58,6 +58,22 @@ enum Stream {
     Stderr,
 }
 
+/// What is said about a failure besides the failure itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// An option can help.
+    Help(String),
+    Nothing,
+    /// Not even the failure: a program that ends by itself has said what it had to say.
+    Silence,
+}
+
+impl From<Option<String>> for Advice {
+    fn from(help: Option<String>) -> Self {
+        help.map_or(Self::Nothing, Self::Help)
+    }
+}
+
 impl End {
     const fn new() -> Self {
         Self { script_text: ScriptText::new(), is_mid_line: false }
@@ -110,7 +126,7 @@ impl Printer {
 
     /// Shows how a script ended. `advice` says what to do about a failure. With `--events`, the
     /// events have shown it already.
-    pub(crate) fn result(&self, result: &ExecutionResult, advice: Option<&str>) -> io::Result<()> {
+    pub(crate) fn result(&self, result: &ExecutionResult, advice: Advice) -> io::Result<()> {
         match self.output {
             Output::Human => {}
             Output::Json => return self.json(result),
@@ -123,7 +139,7 @@ impl Printer {
             let text = if self.is_stdout_terminal { script_text(&pretty(&json)) } else { json };
             self.write(Stream::Stdout, &format!("{text}\n"))?;
         }
-        if result.success() {
+        if result.success() || advice == Advice::Silence {
             return Ok(());
         }
         if let Some(traceback) = &result.traceback {
@@ -132,7 +148,10 @@ impl Printer {
         }
         let error = result.error.as_deref().unwrap_or("no reason was given");
         self.error(&format!("{}: {}", quoted(&result.verdict.to_string()), quoted(error)))?;
-        advice.map_or(Ok(()), |advice| self.labelled("help:", Style::new().cyan().bold(), advice))
+        match advice {
+            Advice::Help(advice) => self.labelled("help:", Style::new().cyan().bold(), &advice),
+            Advice::Nothing | Advice::Silence => Ok(()),
+        }
     }
 
     /// Prints an error.

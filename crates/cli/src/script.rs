@@ -34,6 +34,16 @@ pub(crate) fn given(code: &str) -> Result<ExecutionRequest, CliError> {
     Ok(parse(code.as_bytes().to_vec()).context("the code after -c")?)
 }
 
+/// A request to run a module, as `python -m` does.
+pub(crate) fn module(name: &str) -> Result<ExecutionRequest, CliError> {
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !name.split('.').all(is_part) {
+        return Err(CliError::Input(anyhow::anyhow!("-m {name:?}: this is no name of a module")));
+    }
+    let code = format!("import runpy; runpy.run_module({name:?}, run_name='__main__', alter_sys=True)");
+    Ok(parse(code.into_bytes())?)
+}
+
 /// Whether reading would wait for a person to type.
 pub(crate) fn is_typed(file: Option<&Path>) -> bool {
     file.is_none_or(|path| path == Path::new("-")) && io::stdin().is_terminal()

@@ -10,8 +10,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use crate::{
-    Decision, Event, EventKind, ExecutionId, ExecutionMode, ExecutionRequest, ExecutionResult, Intermediate,
-    Json, LogLevel, LogLine, NetworkVerdict, OutputStream, Usage, Verdict,
+    Collected, CollectedFile, Decision, Event, EventKind, ExecutionId, ExecutionMode, ExecutionRequest,
+    ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream, Usage, Verdict,
 };
 
 /// A result with something in every field.
@@ -26,6 +26,10 @@ pub(crate) fn result() -> ExecutionResult {
         logs: vec![LogLine::new(LogLevel::Warning, "look")],
         stdout: "out\n".into(),
         stderr: "err".into(),
+        files: vec![
+            CollectedFile::new("out/chart.png", 3, "ba7816bf", Collected::Bytes("abc".into())),
+            CollectedFile::new("a.csv", 9, "8e35c2cd", Collected::Path("/home/me/out/a.csv".into())),
+        ],
         error: Some("the process exited with code 3".into()),
         traceback: Some("Traceback …".into()),
         warnings: vec!["2 processes were killed".into()],
@@ -234,6 +238,7 @@ fn results() -> impl Strategy<Value = ExecutionResult> {
                 logs: texts.iter().map(|text| LogLine::new(LogLevel::Debug, text)).collect(),
                 stdout: text.clone(),
                 stderr: texts.concat(),
+                files: Vec::new(),
                 error: maybe.clone(),
                 traceback: maybe.clone(),
                 warnings: texts,
@@ -290,6 +295,8 @@ proptest! {
         // Up to twelve days. Past fifty days, seconds in a double lose their nanoseconds.
         millis in prop::option::of(0u64..1 << 30),
         required_secrets in prop::collection::vec("[A-Z]{1,5}", 0..3),
+        stdin in prop::collection::vec(any::<u8>(), 1..9),
+        file in prop::collection::vec(any::<u8>(), 0..9),
     ) {
         let mode = interactive.map(|yes| if yes { ExecutionMode::Interactive } else { ExecutionMode::Plan });
         let request = ExecutionRequest {
@@ -299,7 +306,11 @@ proptest! {
             timeout: millis.map(Duration::from_millis),
             args: vec!["-v".into()],
             name: Some("chart.py".into()),
+            env: [("LANG".to_owned(), "C".to_owned())].into(),
+            stdin: stdin.into(),
+            max_output_bytes: millis,
             required_secrets,
+            ..ExecutionRequest::new("").with_file("a/b", file)
         };
         let text = serde_json::to_string(&request).unwrap();
         prop_assert_eq!(serde_json::from_str::<ExecutionRequest>(&text).unwrap(), request);

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Decision, ExecutionId, Json, LogLevel, Verdict};
+use crate::{CollectedFile, Decision, ExecutionId, Json, LogLevel, Verdict};
 
 /// The outcome of one execution, built by the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub struct ExecutionResult {
     pub stdout: String,
     /// Everything written to descriptor 2.
     pub stderr: String,
+    /// The files that the request wanted collected, by name.
+    pub files: Vec<CollectedFile>,
     /// What went wrong, written for a person or a model. Absent on success.
     pub error: Option<String>,
     /// The Python traceback, if the script raised.
@@ -67,6 +69,7 @@ impl ExecutionResult {
             logs: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
+            files: Vec::new(),
             error: None,
             traceback: None,
             warnings: Vec::new(),
@@ -160,6 +163,7 @@ impl ExecutionResult {
         map.serialize_entry("logs", &self.logs)?;
         map.serialize_entry("stdout", &self.stdout)?;
         map.serialize_entry("stderr", &self.stderr)?;
+        map.serialize_entry("files", &self.files)?;
         map.serialize_entry("error", &self.error)?;
         map.serialize_entry("traceback", &self.traceback)?;
         map.serialize_entry("warnings", &self.warnings)?;
@@ -185,6 +189,8 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             logs: Vec<LogLine>,
             stdout: String,
             stderr: String,
+            #[serde(default)]
+            files: Vec<CollectedFile>,
             error: Option<String>,
             traceback: Option<String>,
             warnings: Vec<String>,
@@ -204,6 +210,7 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             logs: fields.logs,
             stdout: fields.stdout,
             stderr: fields.stderr,
+            files: fields.files,
             error: fields.error,
             traceback: fields.traceback,
             warnings: fields.warnings,

@@ -31,6 +31,7 @@ pub mod check;
 pub mod docker;
 mod engine;
 mod error;
+mod files;
 /// The proxy that engines put in front of cells that may reach hosts.
 #[cfg(any(feature = "native", feature = "docker"))]
 pub mod egress {
@@ -71,11 +72,13 @@ pub use capabilities::Capabilities;
 #[cfg(any(feature = "native", feature = "local"))]
 pub use cell::Streams;
 pub use cell::{
-    Autopsy, Burst, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Outbox, Output, Until,
+    Autopsy, Burst, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Entry, EntryKind, Files,
+    Leftovers, Listing, Outbox, Output, Until,
 };
 pub use clock::{Alarm, Elapsed, timeout};
 pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource};
 pub use error::{EngineError, EngineFailure, Fault};
+pub use files::open_directory;
 pub use into_engine::IntoEngine;
 pub use progress::Progress;
 #[cfg(any(feature = "native", feature = "local"))]

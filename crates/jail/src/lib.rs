@@ -73,3 +73,10 @@ pub fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
     let _held = sys::file_size::HeldSignal::hold();
     work()
 }
+
+/// From now on this thread makes and opens files as the user and group with this id, without any
+/// right of root over files. Other threads are not affected. There is no way back, so this is for
+/// threads that end with their work.
+pub fn take_file_identity(id: u32) -> std::io::Result<()> {
+    sys::file_identity::take_file_identity(id)
+}

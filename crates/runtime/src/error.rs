@@ -6,7 +6,7 @@ use belljar_core::{CellId, ScriptError};
 use belljar_engine::pool::{CheckoutError, OpenError};
 use belljar_engine::{EngineError, Fault, Forked};
 
-use crate::SecretError;
+use crate::{FilesError, SecretError};
 
 /// A failure of Belljar or of the request. A script's failure is a verdict instead.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,15 @@ pub enum RuntimeError {
     /// A secret cannot be given to a sandbox, or could not be hidden.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Tools did not load.
+    #[error("{}. Repair or leave them out, or go on without them (Blueprint::lenient)", .reasons.join("; "))]
+    Tools {
+        /// Which, and why.
+        reasons: Vec<String>,
+    },
+    /// A file did not get into the cell, or out of it.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// No engine was given, and this build has no default one.
     #[error(
         "no engine: give one with Runtime::builder().engine(…), or build belljar with the feature `native`"
@@ -76,6 +85,7 @@ impl RuntimeError {
         match self {
             Self::Engine(error) => error.fault(),
             Self::Checkout(error) => error.fault(),
+            Self::Files(error) => error.fault(),
             Self::SandboxClosed { .. }
             | Self::Forked(_)
             | Self::Abandoned
@@ -85,6 +95,7 @@ impl RuntimeError {
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }
             | Self::Secret(_)
+            | Self::Tools { .. }
             | Self::NoEngine => Fault::Caller,
         }
     }

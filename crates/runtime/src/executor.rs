@@ -10,11 +10,12 @@ use belljar_core::wire::{Execute, HostFrame};
 use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
 use belljar_engine::pool::Lease;
 use belljar_engine::{Cell, CellUsage, Leftovers, Process, Until};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::control::Wishes;
-use crate::conversation::{Concluded, Conversation, Listener, Progress, Terms};
+use crate::conversation::{Concluded, Conversation, Input, Listener, Progress, Terms};
 use crate::deadlines::{Allowance, Deadlines};
+use crate::files::{Collection, Wanted, put};
 use crate::mask::Mask;
 use crate::meters::{Identity, RunMeters, note_cell, note_result};
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
@@ -133,8 +134,18 @@ impl ScriptExecutor {
         &self,
         Identity { id, span }: Identity,
         request: &ExecutionRequest,
-        mut listener: Listener<'_>,
+        listener: Listener<'_>,
     ) -> ExecutionResult {
+        self.not_begun(id, &span, request, listener).say(self.listener_timeout).await
+    }
+
+    fn not_begun<'s>(
+        &self,
+        id: ExecutionId,
+        span: &Span,
+        request: &ExecutionRequest,
+        mut listener: Listener<'s>,
+    ) -> Concluded<'s> {
         let transcript = Transcript::new(id, request.mode.unwrap_or(self.mode), self.mask.clone());
         let facts = Facts {
             conditions: self.conditions(self.limits.execution_timeout()),
@@ -145,12 +156,14 @@ impl ScriptExecutor {
             was_interrupted: false,
             network: Vec::new(),
             place: None,
+            files: Collection::default(),
+            stdin_failure: None,
         };
         let (result, last) = transcript.conclude(&facts);
         self.meters.begin().ended(&result);
-        note_result(&span, &result);
+        note_result(span, &result);
         last.into_iter().for_each(|event| listener.tell(event));
-        Concluded { result, listener, script_is_over: false }.say(self.listener_timeout).await
+        Concluded { result, listener, script_is_over: false }
     }
 
     fn conditions(&self, timeout: Duration) -> Conditions<'_> {
@@ -183,12 +196,27 @@ impl ScriptExecutor {
         let Run { identity: Identity { id, span }, request, used_before, leftovers, listener, wishes, until } =
             run;
         let timeout = self.check(request)?;
+        let mut wanted = Wanted::by(request)?;
+        if !request.files.is_empty() {
+            let given = wanted.as_mut().map(|wanted| &mut wanted.given);
+            tokio::select! {
+                biased;
+                done = put(cell, &request.files, given) => done?,
+                () = wishes.cancelled() => {
+                    cell.kill();
+                    return Ok(self.not_begun(id, &span, request, listener));
+                }
+            }
+        }
+        if let Some(wanted) = &mut wanted {
+            wanted.given.add_script(request);
+        }
         let running = self.meters.begin();
         let mode = request.mode.unwrap_or(self.mode);
         let seal = random_hex();
         let mut required = self.required_secrets.clone();
         required.extend(request.required_secrets.iter().cloned());
-        let limit = self.limits.max_output_bytes;
+        let limit = self.limits.max_output_bytes.min(request.max_output_bytes.unwrap_or(u64::MAX));
         let line = HostFrame::Execute(Execute {
             execution_id: &id,
             seal: &seal,
@@ -196,6 +224,8 @@ impl ScriptExecutor {
             mode,
             name: request.name.as_deref(),
             args: &request.args,
+            env: &request.env,
+            has_stdin: !request.stdin.is_empty(),
             timeout: timeout.as_secs_f64(),
             max_output_bytes: limit,
             required_secrets: &required,
@@ -208,13 +238,15 @@ impl ScriptExecutor {
             transcript: Transcript::new(id, mode, self.mask.clone()),
             seal: &seal,
             limit,
-            deadlines: Deadlines::new(started, timeout, self.allowance(used_before), wishes),
+            deadlines: Deadlines::new(started, timeout, self.allowance(request, used_before), wishes),
             listener,
             progress: Progress::with_limit(limit),
+            input: Input::of(&request.stdin),
             process: Process::this(),
         };
         let conditions = self.conditions(timeout);
-        let terms = Terms { request: line.into(), leftovers, used_before, started, until, conditions };
+        let request = line.into();
+        let terms = Terms { request, leftovers, used_before, started, until, conditions, wanted };
         span.record("request_bytes", terms.request.len());
         let concluded = conversation.hold(terms).await;
         running.ended(&concluded.result);
@@ -223,8 +255,8 @@ impl ScriptExecutor {
     }
 
     /// How much processor time a run may take, if that is limited and counted.
-    fn allowance(&self, used_before: CellUsage) -> Option<Allowance> {
-        let limit = self.limits.cpu_time()?;
+    fn allowance(&self, request: &ExecutionRequest, used_before: CellUsage) -> Option<Allowance> {
+        let limit = [self.limits.cpu_time(), request.cpu_time].into_iter().flatten().min()?;
         let spent_before = Duration::from_micros(used_before.cpu_micros.unwrap_or(0));
         Some(Allowance { until: spent_before + limit, cores: self.limits.cpu_quota })
     }

@@ -28,6 +28,7 @@ mod conversation;
 mod deadlines;
 mod error;
 mod executor;
+mod files;
 mod mask;
 mod meters;
 mod network;
@@ -36,6 +37,7 @@ mod sandbox;
 mod secrets;
 mod session;
 mod sink;
+mod stdin;
 mod stream;
 mod transcript;
 mod utf8;
@@ -45,8 +47,9 @@ pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
-    Decision, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel,
-    LogLine, NetworkVerdict, OutputStream, ScriptError, Secret, Usage, Verdict, is_combining, is_printable,
+    CollectLimits, Collected, CollectedFile, Decision, Event, EventKind, ExecutionId, ExecutionRequest,
+    ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine, NetworkVerdict,
+    OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining, is_printable,
     json_line,
 };
 #[cfg(feature = "native")]
@@ -59,9 +62,11 @@ pub use belljar_engine::{
 pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
+pub use files::{FileEntry, FilesError, SessionFiles};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
 pub use secrets::{SecretError, Secrets};
 pub use session::Session;
 pub use sink::EventSink;
+pub use stdin::{stdin_from_async_reader, stdin_from_reader};
 pub use stream::Execution;

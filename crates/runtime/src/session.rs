@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use belljar_core::config::ExecutionMode;
 use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{InProgress, Lease};
-use belljar_engine::{Background, CellUsage, Leftovers, Until};
+use belljar_engine::{Background, Cell, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
 use crate::conversation::Listener;
 use crate::executor::{Run, ScriptExecutor};
 use crate::meters::{Identity, note_cell};
-use crate::{EventSink, Execution, RuntimeError};
+use crate::{EventSink, Execution, FilesError, RuntimeError, SessionFiles};
 
 /// A held cell. What one step defines, the next can use. Dropping the session destroys the cell.
 ///
@@ -28,7 +28,7 @@ pub struct Session {
 }
 
 /// The cell of a session, which a step takes and puts back.
-struct HeldCell {
+pub(crate) struct HeldCell {
     id: CellId,
     executor: ScriptExecutor,
     background: Background,
@@ -102,6 +102,11 @@ impl Session {
         })
     }
 
+    /// The files in the session's workspace, between two steps.
+    pub fn files(&self) -> SessionFiles<'_> {
+        SessionFiles::new(&self.cell)
+    }
+
     /// A wish made between two steps has no step to apply to.
     fn forget_old_wishes(&self) {
         if self.is_alive() {
@@ -153,8 +158,21 @@ impl HeldCell {
         let kept = concluded.script_is_over.then_some(lease).inspect(Lease::pause);
         drop(in_progress);
         let result = concluded.say(self.executor.listener_timeout()).await;
-        place.put_back(kept);
+        place.put_back(kept, false);
         Ok(result)
+    }
+
+    /// Does something with the cell between two steps.
+    pub(crate) async fn with_cell<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut dyn Cell) -> Result<T, FilesError>,
+    ) -> Result<T, RuntimeError> {
+        let Taken { in_progress, mut place, mut lease, is_fresh } = self.take()?;
+        let done = self.background.serve(work(lease.cell())).await?;
+        drop(in_progress);
+        let is_lost = matches!(done, Err(FilesError::Workspace(_)));
+        place.put_back((!is_lost).then_some(lease), is_fresh);
+        Ok(done?)
     }
 
     fn is_alive(&self) -> bool {
@@ -206,15 +224,16 @@ struct Taken<'a> {
 struct Place<'a>(Option<&'a HeldCell>);
 
 impl Place<'_> {
-    fn put_back(&mut self, lease: Option<Lease>) {
+    fn put_back(&mut self, lease: Option<Lease>, is_fresh: bool) {
         if let Some(cell) = self.0.take() {
-            *cell.lock() = lease.map_or(State::Over, State::Used);
+            let state = if is_fresh { State::Fresh } else { State::Used };
+            *cell.lock() = lease.map_or(State::Over, state);
         }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.put_back(None);
+        self.put_back(None, false);
     }
 }

@@ -60,6 +60,14 @@ struct Failure {
     exit_code: Option<i32>,
 }
 
+impl Failure {
+    /// Whether an allocation failed and nobody caught it.
+    fn is_of_memory(&self) -> bool {
+        let name = self.message.split(':').next().unwrap_or_default();
+        name == "MemoryError" || name.ends_with("ArrayMemoryError")
+    }
+}
+
 impl Transcript {
     /// An empty transcript. `mask` hides the secrets that the run was granted.
     pub(crate) fn new(id: ExecutionId, mode: ExecutionMode, mask: Mask) -> Self {
@@ -128,6 +136,7 @@ impl Transcript {
                 EventKind::Log { level, message }
             }
             GuestFrame::Error { message, traceback, timed_out, exit_code } => {
+                let exit_code = exit_code.map(|code| code.rem_euclid(256));
                 let message = self.mask.text(message).into_owned();
                 let traceback = traceback.map(|traceback| self.mask.text(traceback).into_owned());
                 self.failure = Some(Failure {
@@ -216,7 +225,10 @@ impl Transcript {
             repairs: self.repairs,
             leftover_bytes: self.leftover_bytes,
         };
-        let warnings = warnings::about(&seen, facts, &verdict);
+        let mut warnings = warnings::about(&seen, facts, &verdict);
+        // The script chose the names of its files, so they may hold secrets.
+        let mask = |text: &String| self.mask.text(text.as_str().into()).into_owned();
+        warnings.extend(facts.files.warnings.iter().map(mask));
         let mut events: Vec<Event> = Vec::with_capacity(warnings.len() + 1);
         events.extend(warnings.iter().cloned().map(|message| self.event(EventKind::Warning { message })));
         let (execution_id, seq) = (self.id.clone(), self.next_seq);
@@ -232,6 +244,10 @@ impl Transcript {
         result.logs = self.logs;
         result.stdout = self.stdout.text;
         result.stderr = self.stderr.text;
+        result.files = facts.files.files.clone();
+        for file in &mut result.files {
+            file.name = self.mask.text(file.name.as_str().into()).into_owned();
+        }
         result.error = error;
         result.traceback = self.failure.and_then(|failure| failure.traceback);
         result.warnings = facts.conditions.warnings.to_vec();

@@ -30,6 +30,7 @@ pub(crate) fn about(seen: &Seen, facts: &Facts<'_>, verdict: &Verdict) -> Vec<St
         .into_iter()
         .chain(repaired)
         .chain(seen.outcome.and_then(|outcome| afterwards(seen.mode, outcome, facts)))
+        .chain(facts.stdin_failure.as_ref().map(|reason| format!("the script's input ended early: {reason}")))
         .chain(killed(facts, verdict))
         .chain(refused(facts, verdict))
         .collect()

@@ -28,15 +28,17 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 12] = [
+const ON_LOCAL: [&str; 14] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
+    "it/files.rs",
     "it/harness.rs",
     "it/preloads.rs",
     "it/pythons.rs",
     "it/run_within.rs",
     "it/refused.rs",
+    "it/scripts.rs",
     "it/sessions.rs",
     "it/slow_listeners.rs",
     "it/streaming.rs",

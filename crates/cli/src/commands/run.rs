@@ -8,9 +8,10 @@ use belljar::{ExecutionRequest, Runtime, Sandbox, Verdict};
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::exit::End;
+use crate::files;
 use crate::follow::{follow, hand_on};
 use crate::interrupt::Interrupts;
-use crate::printer::{Output, Printer};
+use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
 use crate::script;
 use crate::settings::Settings;
@@ -43,6 +44,7 @@ fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<
     let file = options.file.as_deref();
     let mut request = match &options.code {
         Some(code) => script::given(code)?,
+        None if options.module.is_some() => script::module(options.module.as_deref().unwrap_or_default())?,
         None => {
             if script::is_typed(file) {
                 printer.note("Type a script; Ctrl-D on a line of its own runs it.")?;
@@ -50,7 +52,8 @@ fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<
             script::read(file)?
         }
     };
-    request = request.with_args(options.args.iter().cloned());
+    request = request.with_args(options.args.iter().cloned()).with_stdin(files::stdin(options));
+    request = files::add(request, options, settings.blueprint.config.scratch_size_mb)?;
     request.check().map_err(anyhow::Error::from)?;
     if let Some(id) = &options.execution_id {
         request = request.with_execution_id(id);
@@ -73,6 +76,7 @@ async fn run_and_show(
 ) -> Result<End, CliError> {
     /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
+    let is_program = request.mode == Some(ExecutionMode::Script);
     let execution = sandbox.stream(request);
     let handle = execution.handle();
     let mut running = std::pin::pin!(follow(printer, async |queue| hand_on(execution, queue).await));
@@ -86,12 +90,24 @@ async fn run_and_show(
             }
         }
     };
-    match interrupt {
-        None => printer.result(&result, advice(&result.verdict, settings).as_deref())?,
-        Some(_) if printer.is_for_people() => {}
-        Some(_) => printer.result(&result, None)?,
+    if printer.is_for_people() {
+        for line in result.files.iter().filter_map(files::saved) {
+            printer.note(&quoted(&line))?;
+        }
     }
-    Ok(interrupt.map_or(End::Ran(result.verdict), End::Interrupted))
+    match interrupt {
+        None if is_program && matches!(result.verdict, Verdict::Exited { .. }) => {
+            printer.result(&result, Advice::Silence)?;
+        }
+        None => printer.result(&result, advice(&result.verdict, settings).into())?,
+        Some(_) if printer.is_for_people() => {}
+        Some(_) => printer.result(&result, Advice::Nothing)?,
+    }
+    Ok(match interrupt {
+        Some(interrupt) => End::Interrupted(interrupt),
+        None if is_program => End::RanProgram(result.verdict),
+        None => End::Ran(result.verdict),
+    })
 }
 
 /// Prepares the sandbox. Shows slow steps and warnings.
@@ -150,9 +166,6 @@ pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
         }
         Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
         Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),
-        Verdict::Exception if !settings.missing_secrets.is_empty() => {
-            format!("set {} in the environment that belljar runs in", settings.missing_secrets.join(", "))
-        }
         _ => return None,
     })
 }

@@ -133,7 +133,7 @@ impl Shell<'_> {
         };
         let interrupt = match ended {
             Ok(Ok(result)) => {
-                self.printer.result(&result, advice(&result.verdict, self.settings).as_deref())?;
+                self.printer.result(&result, advice(&result.verdict, self.settings).into())?;
                 self.last = result.verdict;
                 None
             }

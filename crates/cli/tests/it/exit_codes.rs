@@ -51,11 +51,13 @@ fn too_much_memory_ends_with_137_where_the_kernel_counts_it() {
 
 #[test]
 fn a_script_that_dies_failed() {
-    let (outcome, result) = run_json(&[], "os._exit(3)");
-    assert_eq!(
-        (outcome.code, &result["verdict"], &result["exit_code"]),
-        (Some(1), &"exited".into(), &3.into())
-    );
+    for (options, code) in [(&[][..], 3), (&["--mode", "plan"], 1)] {
+        let (outcome, result) = run_json(options, "os._exit(3)");
+        assert_eq!(
+            (outcome.code, &result["verdict"], &result["exit_code"]),
+            (Some(code), &"exited".into(), &3.into())
+        );
+    }
     let (outcome, result) = run_json(&[], "os.kill(os.getpid(), 9)");
     assert_eq!((outcome.code, &result["success"]), (Some(1), &false.into()), "{result:#}");
 }

@@ -24,7 +24,7 @@ fn endings_are_told_as_on_every_engine() {
     let (outcome, result) = run_json(&[&LOCAL[..], &["--timeout", "1"]].concat(), "while True: pass");
     assert_eq!((outcome.code, &result["verdict"]), (Some(124), &json!("timeout_wall")), "{result:#}");
     let (outcome, result) = run_json(&LOCAL, "os._exit(3)");
-    assert_eq!((outcome.code, &result["verdict"]), (Some(1), &json!("exited")), "{result:#}");
+    assert_eq!((outcome.code, &result["verdict"]), (Some(3), &json!("exited")), "{result:#}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn people_get_the_verdict_the_traceback_and_what_to_do() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
     assert!(outcome.stderr.contains("line 2, in f"), "{}", outcome.stderr);
     assert!(outcome.stderr.ends_with("error: exception: KeyError: 'gone'\n"), "{}", outcome.stderr);
-    let outcome = belljar(&["run", "-"], "x = 1");
+    let outcome = belljar(&["run", "--mode", "plan", "-"], "x = 1");
     assert!(outcome.stderr.contains("error: no_result:"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("help: end the script with emit_result"), "{}", outcome.stderr);
 }
@@ -95,7 +95,7 @@ for descriptor in range(256):
     except OSError:
         pass
 "#;
-    let (outcome, result) = run_json(&["--execution-id", "forged"], forged);
+    let (outcome, result) = run_json(&["--mode", "plan", "--execution-id", "forged"], forged);
     assert_eq!(outcome.code, Some(1));
     assert_eq!(result["verdict"], "no_result");
     assert_eq!(result["final_data"], Value::Null);

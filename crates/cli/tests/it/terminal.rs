@@ -242,7 +242,7 @@ fn json_on_a_terminal_is_tame_and_means_the_same() {
 
 #[test]
 fn a_pipe_gets_every_byte_as_it_was() {
-    let outcome = belljar(&["run", "-"], "print('\\x1b[2J\\u202e\\r\\x9b', end='')\nraise SystemExit");
+    let outcome = belljar(&["run", "-"], "print('\\x1b[2J\\u202e\\r\\x9b', end='')\nraise ValueError");
     assert_eq!(outcome.stdout, "\x1b[2J\u{202e}\r\u{9b}");
     assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with("error:")).count(), 1, "{outcome:#?}");
 }

@@ -66,6 +66,11 @@ pub(super) fn check(env: &BTreeMap<String, String>, secrets: &[String]) -> Resul
     Ok(())
 }
 
+/// The same, for variables of one request.
+pub(crate) fn check_alone(env: &BTreeMap<String, String>) -> Result<(), ConfigError> {
+    check(env, &[])
+}
+
 fn check_name(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     if !begins || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {

@@ -56,6 +56,7 @@ mod sandbox;
 mod table;
 
 pub use dependency::{Requirement, RequirementFault};
+pub(crate) use environment::check_alone as check_environment;
 pub use environment::{ENTRY_BYTES, ENVIRONMENT_BYTES, POINTER_BYTES, entry_bytes};
 pub use error::ConfigError;
 pub use injection::Injection;

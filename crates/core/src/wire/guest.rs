@@ -95,6 +95,8 @@ pub enum GuestFrame<'a> {
         /// What the script called `sys.exit` with, if it did.
         exit_code: Option<i32>,
     },
+    /// The guest is ready for the descriptor that the script reads from.
+    Stdin,
     /// The script is over.
     ScriptDone,
 }
@@ -158,6 +160,7 @@ enum Kind {
     Intermediate,
     FinalResult,
     Error,
+    Stdin,
     ScriptDone,
 }
 
@@ -187,6 +190,7 @@ impl<'a> Envelope<'a> {
                 timed_out: fields.timed_out,
                 exit_code: fields.exit_code,
             },
+            Kind::Stdin => GuestFrame::Stdin,
             Kind::ScriptDone => GuestFrame::ScriptDone,
         };
         let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };

@@ -35,6 +35,11 @@ pub struct Execute<'a> {
     pub name: Option<&'a str>,
     /// What is in `sys.argv` after the script's name.
     pub args: &'a [String],
+    /// Variables for this script.
+    pub env: &'a BTreeMap<String, String>,
+    /// Whether there is something to read from stdin. The guest asks for it with a `stdin` frame
+    /// before the script starts, and then gets a descriptor over the channel.
+    pub has_stdin: bool,
     /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the limit.
     pub timeout: f64,
     /// The limit on all output together. The guest refuses larger payloads where they are made.
@@ -55,7 +60,9 @@ impl HostFrame<'_> {
                 script: execute.script,
                 mode: execute.mode,
                 name: execute.name,
-                args: execute.args,
+                args: Some(execute.args).filter(|args| !args.is_empty()),
+                env: Some(execute.env).filter(|env| !env.is_empty()),
+                has_stdin: execute.has_stdin,
                 timeout: execute.timeout,
                 max_output_bytes: execute.max_output_bytes,
                 required_secrets: execute.required_secrets,
@@ -93,8 +100,15 @@ pub(super) enum Exposed<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
         /// What is in `sys.argv` after the script's name.
-        #[serde(skip_serializing_if = "<[String]>::is_empty")]
-        args: &'a [String],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        args: Option<&'a [String]>,
+        /// Variables for this script.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        env: Option<&'a BTreeMap<String, String>>,
+        /// Whether there is something to read from stdin. The guest asks for it with a `stdin`
+        /// frame before the script starts, and then gets a descriptor over the channel.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_stdin: bool,
         /// Seconds until the guest's own alarm. The alarm is a courtesy: the host enforces the
         /// limit.
         timeout: f64,
@@ -127,6 +141,8 @@ mod tests {
             mode: ExecutionMode::Plan,
             name: None,
             args: &[],
+            env: &BTreeMap::new(),
+            has_stdin: false,
             timeout: 1.5,
             max_output_bytes: 1024,
             required_secrets: &["KEY".to_owned()],

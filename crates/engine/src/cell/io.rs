@@ -26,6 +26,17 @@ pub trait CellIo {
     /// Writes what is queued. Ready when nothing is left, or when the guest takes no more.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
+    /// Hands the guest a new descriptor to read from, after everything that is queued. It asked for
+    /// it with a `stdin` frame.
+    fn open_stdin(&mut self) -> io::Result<()>;
+
+    /// Writes to that descriptor, as fast as the script reads. Takes what it wrote from `bytes`. Ready
+    /// when nothing is left.
+    fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>>;
+
+    /// Nothing more will be written to that descriptor.
+    fn close_stdin(&mut self);
+
     /// The next thing the guest wrote.
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output>;
 

@@ -1,10 +1,11 @@
-//! What a cell is to those who use it, in three parts.
+//! What a cell is to those who use it, in four parts.
 //!
 //! ```text
 //!          ┌ CellIo    send ──► the private channel        both directions at once: `send` queues,
 //!  Cell ───┤           poll_output ◄── channel, stdout,    `poll_flush` and `poll_output` wait
 //!          │                           stderr
 //!          ├ CellView  what it has used, whether its disk is full, which hosts it asked for
+//!          ├ CellFiles files into its workspace, and out of it
 //!          └ CellLife  interrupt, kill, autopsy, reset
 //! ```
 //!
@@ -13,15 +14,19 @@
 
 #[cfg(any(feature = "native", feature = "local"))]
 mod burst;
+mod files;
 mod io;
 mod life;
 mod outbox;
+#[cfg(any(feature = "native", feature = "local"))]
+mod stdin;
 #[cfg(any(feature = "native", feature = "local"))]
 mod streams;
 mod view;
 
 use belljar_core::CellId;
 
+pub use files::{CellFiles, Entry, EntryKind, Files, Listing};
 pub use io::{Burst, CellIo, Leftovers, Output};
 pub use life::{Autopsy, CellLife, End};
 pub use outbox::Outbox;
@@ -30,7 +35,7 @@ pub use streams::Streams;
 pub use view::{CellUsage, CellView, Until};
 
 /// One live, isolated place with a guest harness in it. Dropping it kills everything in it.
-pub trait Cell: CellIo + CellView + CellLife + Send + 'static {
+pub trait Cell: CellIo + CellView + CellFiles + CellLife + Send + 'static {
     /// Its name.
     fn id(&self) -> CellId;
 

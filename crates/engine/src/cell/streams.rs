@@ -12,6 +12,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::{self, Handle};
 
 use super::burst::{Gathered, poll_read, read_now};
+use super::stdin::StdinPipe;
 use super::{Burst, Leftovers, Outbox, Output};
 use crate::watch::{watch, watch_more};
 
@@ -27,6 +28,7 @@ pub struct Streams {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     outbox: Outbox,
+    stdin: Option<StdinPipe>,
     /// Whether the last burst had something [`ahead`](super::Burst::ahead).
     is_ahead: bool,
 }
@@ -42,6 +44,7 @@ impl Streams {
             stdout: Some(watch(stdout, Interest::READABLE)?),
             stderr: Some(watch(stderr, Interest::READABLE)?),
             outbox: Outbox::default(),
+            stdin: None,
             is_ahead: false,
         })
     }
@@ -55,6 +58,9 @@ impl Streams {
             move_here(&mut self.channel, Interest::READABLE | Interest::WRITABLE)?;
             move_here(&mut self.stdout, Interest::READABLE)?;
             move_here(&mut self.stderr, Interest::READABLE)?;
+            if let Some(stdin) = &mut self.stdin {
+                stdin.come_here()?;
+            }
         }
         Ok(())
     }
@@ -68,7 +74,32 @@ impl Streams {
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Self { outbox, channel, .. } = self;
         let Some(channel) = channel else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
-        outbox.poll_write(cx, |cx, bytes| poll_send(channel, cx, bytes))
+        ready!(outbox.poll_write(cx, |cx, bytes| poll_send(channel, cx, bytes)))?;
+        match &mut self.stdin {
+            None => Poll::Ready(Ok(())),
+            Some(stdin) => stdin.poll_hand_over(channel, cx),
+        }
+    }
+
+    /// As [`CellIo::open_stdin`](super::CellIo::open_stdin) has it.
+    pub fn open_stdin(&mut self) -> io::Result<()> {
+        self.stdin = Some(StdinPipe::new()?);
+        Ok(())
+    }
+
+    /// As [`CellIo::poll_stdin`](super::CellIo::poll_stdin) has it.
+    pub fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        match &mut self.stdin {
+            Some(stdin) => stdin.poll_write(cx, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// As [`CellIo::close_stdin`](super::CellIo::close_stdin) has it.
+    pub fn close_stdin(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.close();
+        }
     }
 
     /// As [`CellIo::poll_output`](super::CellIo::poll_output) has it.

@@ -1,6 +1,7 @@
 //! One subprocess, as the host holds it.
 
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -8,9 +9,12 @@ use belljar_core::wire::{Envelope, GuestFrame, GuestReport, Lines, PROTOCOL};
 use belljar_core::{CellId, Decision};
 use bytes::Bytes;
 
+use super::home::Place;
 use super::process::{Leaving, Process};
+use crate::files::{Tree, Worker};
 use crate::{
-    Autopsy, BoxFuture, Cell, CellIo, CellLife, CellUsage, CellView, Leftovers, Output, Streams, Until,
+    Autopsy, BoxFuture, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, Files, Leftovers, Output,
+    Streams, Until,
 };
 
 /// How long an interpreter may take until its harness is ready. It loads tools and packages in that
@@ -24,12 +28,19 @@ pub(super) struct LocalCell {
     id: CellId,
     streams: Streams,
     process: Process,
+    /// Its files, which stay as long as somebody may ask for them. `None` only while being dropped.
+    place: Option<Arc<Place>>,
     leaving: Leaving,
 }
 
 impl LocalCell {
-    pub(super) fn new(id: CellId, streams: Streams, process: Process, leaving: Leaving) -> Self {
-        Self { id, streams, process, leaving }
+    pub(super) fn new(
+        id: CellId,
+        streams: Streams,
+        process: Process,
+        (place, leaving): (Arc<Place>, Leaving),
+    ) -> Self {
+        Self { id, streams, process, place: Some(place), leaving }
     }
 
     pub(super) fn process(&self) -> &Process {
@@ -95,6 +106,18 @@ impl CellIo for LocalCell {
         self.streams.poll_flush(cx)
     }
 
+    fn open_stdin(&mut self) -> io::Result<()> {
+        self.streams.open_stdin()
+    }
+
+    fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        self.streams.poll_stdin(cx, bytes)
+    }
+
+    fn close_stdin(&mut self) {
+        self.streams.close_stdin();
+    }
+
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
         self.streams.poll_output(cx)
     }
@@ -145,6 +168,24 @@ impl CellLife for LocalCell {
     }
 }
 
+impl CellFiles for LocalCell {
+    fn still(&mut self) {
+        self.kill();
+    }
+
+    fn files(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Files + '_>>> {
+        let opened = self.open_workspace().map(|files| Box::new(files) as Box<dyn Files>);
+        Box::pin(std::future::ready(opened))
+    }
+}
+
+impl LocalCell {
+    fn open_workspace(&self) -> io::Result<Worker> {
+        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        Worker::start(Arc::new(Tree::new(place.open_workspace()?)?), None)
+    }
+}
+
 impl Cell for LocalCell {
     fn id(&self) -> CellId {
         self.id
@@ -157,6 +198,8 @@ impl Cell for LocalCell {
 
 impl Drop for LocalCell {
     fn drop(&mut self) {
+        // First: whoever waits for the process also waits for its files to go.
+        drop(self.place.take());
         self.leaving.add(self.process.clone());
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_core::{CellId, layout};
+use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
 use crate::Blueprint;
@@ -17,6 +19,8 @@ use crate::guest::{self, PYTHON, Spawn};
 
 const PREFIX: &str = "belljar-local-";
 const LOCK: &str = "lock";
+/// Of a cell: the directory that its script runs in.
+const WORKSPACE: &str = "workspace";
 
 /// What all cells of a sandbox share: the harness and the tools. Removed with the last cell.
 pub(super) struct Home {
@@ -77,16 +81,16 @@ impl Home {
         let place = Place { path: self.path.join(id.to_string()) };
         let inside = |name: &str| place.path.join(name);
         private().create(&place.path)?;
-        for directory in ["workspace", "tmp"] {
+        for directory in [WORKSPACE, "tmp"] {
             fs::create_dir(inside(directory))?;
         }
         for shared in [layout::HARNESS, layout::HARNESS_PACKAGE] {
             symlink(self.path.join(shared), inside(shared))?;
         }
         let mut settings = self.settings.clone();
-        settings["layout"]["workspace"] = json!(inside("workspace"));
+        settings["layout"]["workspace"] = json!(inside(WORKSPACE));
         settings["vouched"] = json!(vouched);
-        settings["layout"]["scratch"] = json!([inside("workspace"), inside("tmp")]);
+        settings["layout"]["scratch"] = json!([inside(WORKSPACE), inside("tmp")]);
         fs::write(inside(layout::TEMPLATE_SETTINGS), settings.to_string())?;
         let mut env = self.env.clone();
         for (name, usual) in guest::PLACES {
@@ -114,6 +118,14 @@ impl Drop for Home {
             }
         }
         remove(&self.path);
+    }
+}
+
+impl Place {
+    /// The directory that its script runs in.
+    pub(super) fn open_workspace(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(self.path.join(WORKSPACE), flags, Mode::empty())?)
     }
 }
 

@@ -36,7 +36,7 @@ enum Progress {
 
 impl Process {
     /// Takes over a process that leads a group, and the files that must stay until it has ended.
-    pub(super) fn watch(mut child: Child, files: (Place, Arc<Home>)) -> io::Result<Self> {
+    pub(super) fn watch(mut child: Child, files: (Arc<Place>, Arc<Home>)) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
         let state = Arc::new(Mutex::new(State { pid: Some(pid), killed: false }));
         let (tell, progress) = watch::channel(Progress::Running);

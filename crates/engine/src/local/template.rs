@@ -64,8 +64,9 @@ impl LocalTemplate {
             .stderr(Stdio::from(their_stderr))
             .process_group(0)
             .spawn()?;
-        let process = Process::watch(child, (place, Arc::clone(&self.home)))?;
-        Ok(LocalCell::new(id, streams, process, self.leaving.clone()))
+        let place = Arc::new(place);
+        let process = Process::watch(child, (Arc::clone(&place), Arc::clone(&self.home)))?;
+        Ok(LocalCell::new(id, streams, process, (place, self.leaving.clone())))
     }
 
     fn register(&self, process: &Process) -> Result<(), EngineError> {

@@ -106,8 +106,14 @@ impl IdPool {
 }
 
 impl LeasedId {
+    /// As the zygote knows it.
     pub(super) fn get(&self) -> u32 {
         self.id
+    }
+
+    /// As this process knows it.
+    pub(super) fn on_host(&self) -> u32 {
+        self.pool.first + self.id
     }
 }
 

@@ -16,7 +16,9 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use super::template_pool::TemplatePool;
 use super::{Lease, PoolOptions, TemplateHold};
 use crate::EngineError;
-use crate::cell::{Autopsy, Cell, CellIo, CellLife, CellUsage, CellView, End, Leftovers, Output, Until};
+use crate::cell::{
+    Autopsy, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Files, Leftovers, Output, Until,
+};
 use crate::engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport};
 use crate::{Background, Capabilities, Progress};
 
@@ -52,6 +54,16 @@ impl CellIo for Reusable {
         Poll::Ready(Ok(()))
     }
 
+    fn open_stdin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn poll_stdin(&mut self, _cx: &mut Context<'_>, _bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn close_stdin(&mut self) {}
+
     fn poll_output(&mut self, _cx: &mut Context<'_>) -> Poll<Output> {
         Poll::Pending
     }
@@ -76,6 +88,14 @@ impl CellView for Reusable {
 
     fn take_decisions(&mut self, _until: Until) -> BoxFuture<'_, Vec<Decision>> {
         Box::pin(std::future::ready(Vec::new()))
+    }
+}
+
+impl CellFiles for Reusable {
+    fn still(&mut self) {}
+
+    fn files(&mut self) -> BoxFuture<'_, std::io::Result<Box<dyn Files + '_>>> {
+        Box::pin(std::future::ready(Err(std::io::ErrorKind::Unsupported.into())))
     }
 }
 

@@ -1,10 +1,12 @@
 //! One cell, by what its supervisor says of it.
 
+mod files;
 mod io;
 mod life;
 mod view;
 
-use std::task::{Context, Poll, ready};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use belljar_core::CellId;
@@ -36,6 +38,19 @@ pub(crate) struct SupervisedCell<C, S> {
     is_untouched: bool,
     scratch_is_full: bool,
     state: State,
+    /// Whether its guest was killed for the sake of its files.
+    is_still: bool,
+    /// What the guest said while files were the subject.
+    kept: VecDeque<Output>,
+    stdin: StdinWindow,
+}
+
+/// How far ahead of the guest its stdin is sent.
+#[derive(Debug, Default)]
+struct StdinWindow {
+    /// Bytes on their way.
+    sent: usize,
+    waiting: Option<Waker>,
 }
 
 /// What is known of the guest in it.
@@ -65,6 +80,9 @@ impl<C: Container, S: SupervisorStream> SupervisedCell<C, S> {
             is_untouched: true,
             scratch_is_full: false,
             state: State::Alive,
+            is_still: false,
+            kept: VecDeque::new(),
+            stdin: StdinWindow::default(),
         }
     }
 
@@ -117,6 +135,9 @@ impl<C: Container, S: SupervisorStream> SupervisedCell<C, S> {
 
     /// What the next message says to whoever reads; `None` for one that is meant only for us.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Output>> {
+        if let Some(kept) = self.kept.pop_front() {
+            return Poll::Ready(Some(kept));
+        }
         Poll::Ready(match ready!(self.poll_message(cx)) {
             Ok(message) => self.understand(message),
             Err(end) => {
@@ -144,6 +165,13 @@ impl<C: Container, S: SupervisorStream> SupervisedCell<C, S> {
                 self.note(counted);
                 None
             }
+            Message::StdinTaken { size } => {
+                self.stdin.sent = self.stdin.sent.saturating_sub(size);
+                if let Some(waiting) = self.stdin.waiting.take() {
+                    waiting.wake();
+                }
+                None
+            }
             Message::SocketsMade => {
                 // What sockets leave in a network cannot be undone.
                 self.uses_left = 0;
@@ -169,6 +197,11 @@ impl<C: Container, S: SupervisorStream> SupervisedCell<C, S> {
 
     /// Has the supervisor hand over what its guest has said by now.
     async fn settle(&mut self, said: &mut Leftovers) {
+        for kept in self.kept.drain(..) {
+            if let Output::Burst(burst) = kept {
+                said.add(&burst);
+            }
+        }
         self.outbox.push(Bytes::from_static(message::SETTLE));
         while self.state == State::Alive && !said.is_plenty() {
             match self.message().await {

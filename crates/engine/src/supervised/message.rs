@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
 
 use crate::cell::{Burst, CellUsage};
@@ -38,6 +38,21 @@ pub(super) enum Message {
     ResetFailed {
         reason: String,
     },
+    /// The answer to one order about files.
+    Files(FilesAnswer),
+    /// The guest has read so much more from its stdin, or never will.
+    StdinTaken {
+        size: usize,
+    },
+}
+
+/// What became of an order about files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FilesAnswer {
+    /// Why it failed, as the kernel numbers it.
+    pub(super) errno: Option<i32>,
+    pub(super) number: u64,
+    pub(super) payload: Bytes,
 }
 
 /// What there is to know about a container that came up.
@@ -116,6 +131,14 @@ enum Line {
     ResetFailed {
         reason: String,
     },
+    Files {
+        errno: Option<i32>,
+        number: u64,
+        size: usize,
+    },
+    StdinTaken {
+        size: usize,
+    },
 }
 
 /// As the supervisor reads it from its control group.
@@ -144,36 +167,51 @@ const LONGEST_OUTPUT: usize = 16 << 20;
 pub(super) struct Messages {
     /// Up to where the buffer is known to hold no newline.
     scanned: usize,
-    /// An `output` whose bytes are not all there.
+    /// A message whose bytes are not all there.
     expected: Option<Expected>,
 }
 
-/// An `output` without its bytes.
+/// A message without its bytes.
 #[derive(Debug, Clone, Copy)]
-struct Expected {
-    channel: usize,
-    stdout: usize,
-    stderr: usize,
-    ahead: [usize; 2],
-    counted: Counted,
+enum Expected {
+    Output { channel: usize, stdout: usize, stderr: usize, ahead: [usize; 2], counted: Counted },
+    Files { errno: Option<i32>, number: u64, size: usize },
+}
+
+impl Expected {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Output { channel, stdout, stderr, .. } => channel + stdout + stderr,
+            Self::Files { size, .. } => size,
+        }
+    }
+
+    /// The message, once its bytes are at the front of the buffer.
+    fn complete(self, buffer: &mut BytesMut) -> Message {
+        let mut take = |size| buffer.split_to(size).freeze();
+        match self {
+            Self::Output { channel, stdout, stderr, ahead, counted } => {
+                let burst =
+                    Burst { channel: take(channel), stdout: take(stdout), stderr: take(stderr), ahead };
+                Message::Output { burst, counted }
+            }
+            Self::Files { errno, number, size } => {
+                Message::Files(FilesAnswer { errno, number, payload: take(size) })
+            }
+        }
+    }
 }
 
 impl Messages {
     /// The next whole message at the front of a buffer, which must be the same one each time.
     pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Message>, Garbled> {
         loop {
-            if let Some(Expected { channel, stdout, stderr, ahead, counted }) = self.expected {
-                if buffer.len() < channel + stdout + stderr {
+            if let Some(expected) = self.expected {
+                if buffer.len() < expected.bytes() {
                     return Ok(None);
                 }
                 self.expected = None;
-                let burst = Burst {
-                    channel: buffer.split_to(channel).freeze(),
-                    stdout: buffer.split_to(stdout).freeze(),
-                    stderr: buffer.split_to(stderr).freeze(),
-                    ahead,
-                };
-                return Ok(Some(Message::Output { burst, counted }));
+                return Ok(Some(expected.complete(buffer)));
             }
             let Some(found) = buffer[self.scanned..].iter().position(|byte| *byte == b'\n') else {
                 self.scanned = buffer.len();
@@ -203,7 +241,14 @@ impl Messages {
                     return Err(Garbled::TooLong);
                 }
                 let counted = counted(usage, scratch_is_full);
-                self.expected = Some(Expected { channel, stdout, stderr, ahead, counted });
+                self.expected = Some(Expected::Output { channel, stdout, stderr, ahead, counted });
+                return Ok(None);
+            }
+            Line::Files { errno, number, size } => {
+                if size > LONGEST_OUTPUT {
+                    return Err(Garbled::TooLong);
+                }
+                self.expected = Some(Expected::Files { errno, number, size });
                 return Ok(None);
             }
             Line::Usage { usage } => Message::Usage(counted(Some(usage), None)),
@@ -213,6 +258,7 @@ impl Messages {
                 Message::Ended { status, counted: counted(Some(usage), scratch_is_full) }
             }
             Line::Settled { usage } => Message::Settled(counted(Some(usage), None)),
+            Line::StdinTaken { size } => Message::StdinTaken { size },
             Line::ResetDone { usage } => Message::ResetDone(counted(Some(usage), None)),
             Line::ResetFailed { reason } => Message::ResetFailed { reason },
         }))
@@ -244,6 +290,23 @@ pub(super) const INTERRUPT: &[u8] = b"{\"type\":\"interrupt\"}\n";
 /// Asks for what the guest has said by now.
 pub(super) const SETTLE: &[u8] = b"{\"type\":\"settle\"}\n";
 
+/// Hands the guest a new descriptor to read from.
+pub(super) const STDIN: &[u8] = b"{\"type\":\"stdin\"}\n";
+
+/// The line in front of bytes for that descriptor.
+pub(super) fn stdin_data(size: usize) -> String {
+    format!("{{\"type\":\"stdin_data\",\"size\":{size}}}\n")
+}
+
+/// Nothing more comes for that descriptor.
+pub(super) const STDIN_END: &[u8] = b"{\"type\":\"stdin_end\"}\n";
+
+/// Has every process of the guest killed. Its files stay.
+pub(super) const STILL: &[u8] = b"{\"type\":\"still\"}\n";
+
+/// Sends for a clerk, who answers orders about files until it is let go.
+pub(super) const FILES: &[u8] = b"{\"type\":\"files\"}\n";
+
 /// Asks for a guest as good as new.
 pub(super) const RESET: &[u8] = b"{\"type\":\"reset\"}\n";
 
@@ -274,10 +337,13 @@ mod tests {
     fn messages_and_the_bytes_behind_them_come_apart_at_every_cut() {
         let stream = format!(
             "{{\"type\":\"output\",\"channel\":3,\"stdout\":2,\"stderr\":0,\"ahead\":[1,0],\"usage\":{USAGE}}}\n\n{{}}o\n{{\"type\":\"closed\"}}\n\
-             {{\"type\":\"ended\",\"status\":9,\"usage\":{USAGE}}}\n"
+             {{\"type\":\"ended\",\"status\":9,\"usage\":{USAGE}}}\n\
+             {{\"type\":\"files\",\"number\":7,\"size\":3,\"errno\":null}}\na\nb"
         );
         let whole = messages(stream.as_bytes(), usize::MAX);
-        assert_eq!(whole.len(), 3);
+        assert_eq!(whole.len(), 4);
+        let answer = FilesAnswer { errno: None, number: 7, payload: Bytes::from_static(b"a\nb") };
+        assert_eq!(whole[3], Message::Files(answer));
         let Message::Output { burst, counted } = &whole[0] else { panic!("{whole:?}") };
         assert_eq!(
             (&burst.channel[..], &burst.stdout[..], &burst.stderr[..]),
@@ -294,6 +360,8 @@ mod tests {
         for stream in ["hello\n", "{\"type\":\"other\"}\n", "{\"type\":\"output\"}\n", "\n"] {
             assert!(matches!(first(stream.as_bytes()), Err(Garbled::NotJson(_))), "{stream}");
         }
+        let large = b"{\"type\":\"files\",\"number\":0,\"size\":99999999999,\"errno\":null}\n";
+        assert_eq!(first(large), Err(Garbled::TooLong));
         let much = b"{\"type\":\"output\",\"channel\":99999999999,\"stdout\":0,\"stderr\":0}\n";
         assert_eq!(first(much), Err(Garbled::TooLong));
         assert_eq!(first(&vec![b'x'; LONGEST_LINE + 1]), Err(Garbled::TooLong));

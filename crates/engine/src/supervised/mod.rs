@@ -25,7 +25,7 @@ pub(crate) use message::{Ready, Surroundings, egress_settings};
 pub(crate) use stream::{StreamEnd, SupervisorStream};
 
 /// The supervisor's program: `supervisor.py` and what it is made of, by file name.
-pub(crate) const SUPERVISOR: [(&str, &str); 8] = [
+pub(crate) const SUPERVISOR: [(&str, &str); 10] = [
     ("supervisor.py", include_str!("supervisor/supervisor.py")),
     ("rights.py", include_str!("supervisor/rights.py")),
     ("host.py", include_str!("supervisor/host.py")),
@@ -34,4 +34,6 @@ pub(crate) const SUPERVISOR: [(&str, &str); 8] = [
     ("renewal.py", include_str!("supervisor/renewal.py")),
     ("questions.py", include_str!("supervisor/questions.py")),
     ("egress.py", include_str!("supervisor/egress.py")),
+    ("stdin.py", include_str!("supervisor/stdin.py")),
+    ("clerk.py", include_str!("supervisor/clerk.py")),
 ];

@@ -7,6 +7,7 @@
 //! - `init`: the program that PID 1 of a cell becomes.
 //! - `encoding`: how plain data reaches the programs that the crate carries.
 //! - `file_size`: keeps the signal of the limit on file sizes from a thread.
+//! - `file_identity`: whose files a thread makes and may open.
 //! - `lineage`: tells a process from those that it was forked from.
 //! - `entry`: lets a program that links another crate run a function of it instead of `main`.
 
@@ -17,6 +18,7 @@ pub(crate) mod cell;
 #[cfg(confine)]
 pub(crate) mod encoding;
 pub(crate) mod entry;
+pub(crate) mod file_identity;
 pub(crate) mod file_size;
 #[cfg(confine)]
 pub(crate) mod kernel;

@@ -52,20 +52,30 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Kills a cell whose script has not ended by itself, and reads its last words.
-    pub(super) async fn end(&mut self, ending: Ending) {
+    /// Kills a cell whose script has not ended by itself, and reads its last words. With `files_stay`
+    /// everything else in it ends too, and its files can be read after that.
+    pub(super) async fn end(&mut self, ending: Ending, files_stay: bool) {
         match ending {
+            Ending::Finished if files_stay => {
+                self.cell.still();
+                let _ = timeout(LAST_WORDS, self.cell.autopsy()).await;
+            }
             Ending::Finished | Ending::Died(_) => {}
             Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
-                self.cell.kill();
-                self.last_words().await;
+                match files_stay {
+                    true => self.cell.still(),
+                    false => self.cell.kill(),
+                }
+                if !self.last_words().await {
+                    self.cell.kill();
+                }
             }
         }
     }
 
     /// What a killed cell had printed before it died, as far as the limit allows. Comes back when
-    /// it is dead.
-    async fn last_words(&mut self) {
+    /// it is dead, or when that takes too long.
+    async fn last_words(&mut self) -> bool {
         let until_dead = async {
             while let Output::Burst(burst) = poll_fn(|cx| poll_output(self.cell, cx)).await {
                 if self.take_in(burst).is_some() {
@@ -74,6 +84,6 @@ impl Conversation<'_, '_> {
             }
             self.cell.autopsy().await;
         };
-        let _ = timeout(LAST_WORDS, until_dead).await;
+        timeout(LAST_WORDS, until_dead).await.is_ok()
     }
 }

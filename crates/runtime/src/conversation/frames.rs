@@ -1,6 +1,6 @@
 //! What the guest says: frames under this run's seal, prints, and noise.
 
-use belljar_core::wire::Envelope;
+use belljar_core::wire::{Envelope, GuestFrame};
 use belljar_engine::Burst;
 
 use super::Conversation;
@@ -41,6 +41,9 @@ impl Conversation<'_, '_> {
                 tracing::debug!(bytes, "a line that is not a frame of this execution was skipped");
                 continue;
             };
+            if let GuestFrame::Stdin = envelope.frame {
+                self.input.open(self.cell);
+            }
             let before = [envelope.printed.stdout, envelope.printed.stderr];
             let had_outcome = self.transcript.has_outcome();
             let printed = self.progress.printed.up_to(before);

@@ -25,11 +25,13 @@
 //! * `listener` hands events on, at the listener's pace but not on the script's time.
 //! * `ending` is how a run is brought to its end, and what is read after that.
 //! * `printed` keeps frames and prints in order.
+//! * `stdin` passes on what the script reads.
 
 mod ending;
 mod frames;
 mod listener;
 mod printed;
+mod stdin;
 mod telling;
 
 use std::future::poll_fn;
@@ -44,7 +46,9 @@ use bytes::Bytes;
 
 pub(crate) use self::listener::Listener;
 use self::printed::Printed;
+pub(crate) use self::stdin::Input;
 use crate::deadlines::{Call, Deadlines};
+use crate::files::{Collection, Wanted};
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
 
 /// A run under way.
@@ -57,6 +61,8 @@ pub(crate) struct Conversation<'a, 's> {
     pub(crate) deadlines: Deadlines<'a>,
     pub(crate) listener: Listener<'s>,
     pub(crate) progress: Progress,
+    /// What the script reads.
+    pub(crate) input: Input,
     /// The one that it takes place in.
     pub(crate) process: Process,
 }
@@ -94,9 +100,19 @@ impl Progress {
 impl Progress {
     /// Writes what can be written, and waits for what can be read. A guest that takes no more may
     /// still have something to say.
-    fn poll_cell(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) -> Poll<Output> {
-        self.poll_flush(cell, cx);
+    fn poll_cell(&mut self, cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) -> Poll<Output> {
+        self.poll_in(cell, input, cx);
         poll_output(cell, cx)
+    }
+
+    /// Writes what can be written, to the channel and to stdin.
+    fn poll_in(&mut self, cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) {
+        self.poll_flush(cell, cx);
+        if input.is_open() && !self.is_deaf {
+            input.poll(cell, cx);
+            // An engine may send it over the channel.
+            self.poll_flush(cell, cx);
+        }
     }
 
     /// Has the script with this seal interrupted as soon as its request is sent.
@@ -153,6 +169,8 @@ pub(crate) struct Terms<'a> {
     /// Up to which moment network decisions are this run's.
     pub(crate) until: Until,
     pub(crate) conditions: Conditions<'a>,
+    /// The files that are part of the result.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 /// The outcome of a run. Its last events have not been told yet, and perhaps more.
@@ -167,22 +185,32 @@ impl<'s> Conversation<'_, 's> {
     /// Holds the conversation. When it comes back the run is over, and its last events are still
     /// to be told.
     pub(crate) async fn hold(mut self, terms: Terms<'_>) -> Concluded<'s> {
-        let Terms { request, leftovers, used_before, started, until, conditions } = terms;
+        let Terms { request, leftovers, used_before, started, until, conditions, wanted } = terms;
         self.tell_leftovers(&leftovers);
         let ending = self.exchange(request).await;
         tracing::debug!(?ending, "the conversation is over");
         // From here until the record is read and the cell is let go of, nothing is told: that may
         // take long, and nothing in the cell shall have that time.
-        self.end(ending).await;
+        // A session goes on with what a step leaves running.
+        let is_last = until == Until::TheEnd || !matches!(ending, Ending::Finished);
+        self.end(ending, is_last && wanted.is_some()).await;
+        let used = self.cell.usage().since(used_before);
+        let elapsed = started.elapsed();
+        let files = match wanted {
+            Some(wanted) => wanted.collect(self.cell).await,
+            None => Collection::default(),
+        };
         let facts = Facts {
             conditions,
             ending,
-            used: self.cell.usage().since(used_before),
-            elapsed: started.elapsed(),
+            used,
+            elapsed,
             scratch_was_full: self.progress.scratch_was_full,
             was_interrupted: self.progress.was_interrupted,
             network: self.cell.take_decisions(until).await,
             place: self.cell.place().map(str::to_owned),
+            files,
+            stdin_failure: self.input.failure.take(),
         };
         self.tell_rest(&facts.network);
         let Self { transcript, mut listener, .. } = self;
@@ -197,7 +225,7 @@ impl<'s> Conversation<'_, 's> {
             return ending;
         }
         loop {
-            let Self { cell, deadlines, progress, listener, transcript, limit, process, .. } = self;
+            let Self { cell, deadlines, progress, input, listener, transcript, limit, process, .. } = self;
             // Once the outcome is known, only the script's end is left. It has little time for
             // that, and none of it is the listener's.
             let is_ending = transcript.has_outcome();
@@ -213,9 +241,9 @@ impl<'s> Conversation<'_, 's> {
                         return Poll::Pending;
                     }
                     match is_ending || listener.keeps_up(*limit) {
-                        true => progress.poll_cell(*cell, cx),
+                        true => progress.poll_cell(*cell, input, cx),
                         false => {
-                            progress.poll_flush(*cell, cx);
+                            progress.poll_in(*cell, input, cx);
                             Poll::Pending
                         }
                     }

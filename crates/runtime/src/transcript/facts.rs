@@ -6,6 +6,8 @@ use belljar_core::Decision;
 use belljar_core::config::ResourceLimits;
 use belljar_engine::{Autopsy, CellUsage};
 
+use crate::files::Collection;
+
 /// Why the host stopped listening.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ending {
@@ -50,4 +52,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) network: Vec<Decision>,
     /// What the engine itself calls the place it ran in.
     pub(crate) place: Option<String>,
+    /// What was collected of its files.
+    pub(crate) files: Collection,
+    /// Why its input ended early.
+    pub(crate) stdin_failure: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
-use belljar_engine::{CellUsage, End};
+use belljar_engine::{Autopsy, CellUsage, End};
 
 use super::{Ending, Facts, Transcript};
 
@@ -25,6 +25,8 @@ impl Transcript {
             // What the kernel says about a limit counts more than what the script made of it.
             let verdict = match facts {
                 Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
+                // Nobody counts here, so the interpreter's own word is all there is.
+                Facts { used, .. } if used.oom_kills.is_none() && failure.is_of_memory() => Verdict::Oom,
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
                 Facts { was_interrupted: true, .. } => Verdict::Cancelled,
@@ -46,6 +48,10 @@ impl Transcript {
                 (Verdict::TimeoutCpu, Some(message))
             }
             Ending::Cancelled => (Verdict::Cancelled, Some("The run was cancelled by its caller".to_owned())),
+            // `os._exit(0)` is a program's own way to succeed.
+            Ending::Died(Autopsy { end: End::Exited(0), .. }) if self.mode == ExecutionMode::Script => {
+                (Verdict::Ok, None)
+            }
             Ending::Died(autopsy) => died(autopsy.end, &facts.used),
             _ if self.mode != ExecutionMode::Plan => (Verdict::Ok, None),
             _ => {

@@ -20,6 +20,8 @@ fn facts(ending: Ending) -> Facts<'static> {
         was_interrupted: false,
         network: Vec::new(),
         place: None,
+        files: Default::default(),
+        stdin_failure: None,
     }
 }
 

@@ -109,6 +109,8 @@ fn execute(script: &str, mode: ExecutionMode, timeout: f64, required_secrets: &[
         mode,
         name: None,
         args: &[],
+        env: &BTreeMap::new(),
+        has_stdin: false,
         timeout,
         max_output_bytes: 1 << 20,
         required_secrets,

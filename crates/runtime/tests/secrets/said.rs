@@ -26,7 +26,7 @@ const SLIPS: [(&str, Verdict); 12] = [
     ("emit_intermediate(key, [key, {'k': key + key}])\nemit_result(1)", Verdict::Ok),
     ("emit_log('calling with ' + key, 'error')\nemit_log(key, level=key)\nemit_result(1)", Verdict::Ok),
     ("raise ValueError(f'bad key {key}')", Verdict::Exception),
-    ("raise SystemExit(key)", Verdict::Exception),
+    ("raise SystemExit(key)", Verdict::Exited { code: 1 }),
     ("print(key, end='', flush=True)\nos._exit(3)", Verdict::Exited { code: 3 }),
     ("print(key, flush=True)\nraise TypeError(key) from KeyError(key)", Verdict::Exception),
 ];

@@ -43,6 +43,8 @@ proptest! {
             mode: ExecutionMode::Plan,
             name: None,
             args: &[],
+        env: &BTreeMap::new(),
+        has_stdin: false,
             timeout: 1.0,
             max_output_bytes: 1024,
             required_secrets: &request.required_secrets,

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import sys
 import threading
 
 # Scripts may put something else in their place.
@@ -35,10 +36,28 @@ class Channel:
             if not chunk:
                 break
             self._buffer += chunk
-        return [_parsed(line) for line in self._buffer.split(b"\n")[:-1]]
+        return [_parsed(line) for line in self._buffer.split(b"\n")[:-1] if line]
+
+    def receive_descriptor(self):
+        """The descriptor that the host hands over next, or None when it is gone.
+
+        It comes with an empty line. Frames may come before it, and are kept for later.
+        """
+        from socket import CMSG_LEN, SCM_RIGHTS, SOL_SOCKET, socket
+
+        with socket(fileno=os.dup(self._descriptor)) as connection:
+            while True:
+                data, ancillary, _, _ = connection.recvmsg(1 << 16, CMSG_LEN(4))
+                self._buffer += data
+                for level, kind, passed in ancillary:
+                    if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
+                        return int.from_bytes(passed[:4], sys.byteorder)
+                if not data:
+                    return None
 
     def receive(self):
         """The next frame, or None when the host is gone."""
+        self._buffer = self._buffer.lstrip(b"\n")
         chunks = [self._buffer]
         while b"\n" not in chunks[-1]:
             chunk = os.read(self._descriptor, 1 << 16)

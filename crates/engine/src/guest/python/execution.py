@@ -67,6 +67,9 @@ class Execution:
             fields += b',"exit_code":%d' % exit_code
         self._send(b"error", fields)
 
+    def stdin(self):
+        self._send(b"stdin")
+
     def done(self):
         self._send(b"script_done")
 

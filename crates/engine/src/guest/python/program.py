@@ -24,6 +24,29 @@ def introduce(module, path, script, args):
         pass  # It is there already, or there is no room. The script runs all the same.
 
 
+def attach_stdin(execution, channel):
+    """Asks the host for what there is to read, and makes it descriptor 0."""
+    execution.stdin()
+    descriptor = channel.receive_descriptor()
+    if descriptor is not None:
+        os.dup2(descriptor, 0)
+        os.close(descriptor)
+        _reopen()
+
+
+def detach_stdin():
+    """Nothing is left to read for whatever runs next."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    _reopen()
+
+
+def _reopen():
+    # What was read ahead from the descriptor before is not for this script.
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+
+
 def wind_up():
     """What comes after the last line: threads that are not daemons finish, and then what is registered for the end."""
     threading._shutdown()

@@ -21,6 +21,8 @@ from .traces import trace, with_line
 
 SCRIPT_NAME = "<agent_script>"
 _AWAITS = inspect.CO_COROUTINE
+# Where the value of a last expression is kept, if it is known only in the loop.
+_LAST = "__belljar_last__"
 
 
 class Scripts:
@@ -41,11 +43,13 @@ class Scripts:
         try:
             if request.get("secrets"):
                 os.environ.update(request["secrets"])
+            if "env" in request:
+                os.environ.update(request["env"])
             missing = [name for name in request.get("required_secrets") or () if not os.environ.get(name)]
             if missing:
                 execution.error(f"Missing required environment variables: {missing}")
             else:
-                self._run(execution, request)
+                self._run(execution, request, channel)
         finally:
             if os.getpid() != owner:
                 # A child that the script forked has come to the script's end. It is not the
@@ -54,12 +58,14 @@ class Scripts:
                 os._exit(0)
             if execution.alarm is not None:
                 strays.end_step(execution)
+                if "has_stdin" in request:
+                    program.detach_stdin()
             # From here on nobody speaks for this execution, whatever of it runs on. This comes
             # before its end is told: whoever hears of the end may go on at once.
             executions.running = None
             execution.done()
 
-    def _run(self, execution, request):
+    def _run(self, execution, request, channel):
         owner, mode = os.getpid(), request.get("mode")
         interactive, is_program = mode == "interactive", mode == "script"
         script, timeout = request["script"], request["timeout"]
@@ -70,6 +76,8 @@ class Scripts:
         linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
         module = self._module(interactive)
         program.introduce(module, path, script, request.get("args", ()))
+        if "has_stdin" in request:
+            program.attach_stdin(execution, channel)
         alarm = Alarm(timeout)
         if interactive:
             # In a session others wait for the end of this step. A script by itself is killed.
@@ -138,11 +146,16 @@ class Scripts:
         # Both before anything runs: what cannot be compiled has no effect.
         body = _compiled(tree, name, "exec")
         value = last and _compiled(ast.Expression(last.value), name, "eval")
-        self._evaluate(body, namespace)
+        if value is not None and (body.co_flags | value.co_flags) & _AWAITS:
+            # All of it runs in the loop, or none: what begins a task needs the loop too.
+            tree.body.append(_kept(last))
+            self._evaluate(_compiled(tree, name, "exec"), namespace)
+            value = namespace.pop(_LAST)
+        else:
+            self._evaluate(body, namespace)
+            value = value and self._evaluate(value, namespace)
         if value is not None:
-            value = self._evaluate(value, namespace)
-            if value is not None:
-                print(repr(value))
+            print(repr(value))
 
     def _evaluate(self, code, namespace):
         value = eval(code, namespace)
@@ -162,6 +175,12 @@ class Scripts:
         if interactive:
             self._session = module
         return module
+
+
+def _kept(expression):
+    """The last expression as a statement that keeps its value."""
+    target = ast.copy_location(ast.Name(_LAST, ast.Store()), expression)
+    return ast.copy_location(ast.Assign([target], expression.value), expression)
 
 
 def _compiled(script, name, mode, flags=0):

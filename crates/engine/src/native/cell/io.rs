@@ -28,6 +28,18 @@ impl CellIo for NativeCell {
         self.parts_mut().streams.poll_flush(cx)
     }
 
+    fn open_stdin(&mut self) -> io::Result<()> {
+        self.parts_mut().streams.open_stdin()
+    }
+
+    fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        self.parts_mut().streams.poll_stdin(cx, bytes)
+    }
+
+    fn close_stdin(&mut self) {
+        self.parts_mut().streams.close_stdin();
+    }
+
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
         self.parts_mut().streams.poll_output(cx)
     }

@@ -1,5 +1,6 @@
 //! One cell, as the host holds it.
 //!
+//! * `files` opens its workspace.
 //! * `io` writes to its channel and reads its channel and its pipes.
 //! * `view` asks its control group, its scratch places and its egress.
 //! * `life` interrupts it, kills it, and learns how it ended.
@@ -7,6 +8,7 @@
 //!
 //! When a cell is dropped, its parts go to the reaper's thread, which kills it and tidies up.
 
+mod files;
 mod io;
 mod life;
 mod status;

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
-use super::{ANSWER_WITHIN, State, SupervisedCell};
+use super::{ANSWER_WITHIN, State, StdinWindow, SupervisedCell};
 use crate::cell::{CellIo, Leftovers, Output};
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, Introduction, SupervisorStream, message};
@@ -55,8 +55,35 @@ impl<C: Container, S: SupervisorStream> CellIo for SupervisedCell<C, S> {
         Poll::Ready(Ok(()))
     }
 
+    fn open_stdin(&mut self) -> io::Result<()> {
+        self.stdin = StdinWindow::default();
+        self.outbox.push(Bytes::from_static(message::STDIN));
+        Ok(())
+    }
+
+    /// The supervisor keeps what the guest has not read. So there must not be much of it.
+    fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>> {
+        const MOST: usize = 64 << 10;
+        while !bytes.is_empty() {
+            let room = MOST - self.stdin.sent.min(MOST);
+            if room == 0 {
+                self.stdin.waiting = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            let piece = bytes.split_to(room.min(bytes.len()));
+            self.stdin.sent += piece.len();
+            self.outbox.push(message::stdin_data(piece.len()).into());
+            self.outbox.push(piece);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn close_stdin(&mut self) {
+        self.outbox.push(Bytes::from_static(message::STDIN_END));
+    }
+
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
-        if self.state != State::Alive {
+        if self.state != State::Alive && self.kept.is_empty() {
             return Poll::Ready(Output::Closed);
         }
         loop {

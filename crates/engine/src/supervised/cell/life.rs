@@ -45,7 +45,12 @@ impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
 
     fn reset(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            if self.state != State::Alive {
+            let is_there = match self.state {
+                State::Alive => true,
+                State::Ended(_) => self.is_still,
+                State::Mute | State::Lost => false,
+            };
+            if !is_there {
                 return false;
             }
             let outcome = timeout(RESET_WITHIN, self.wait_for_reset()).await;
@@ -54,6 +59,8 @@ impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
                     self.note(counted);
                     self.before = self.now;
                     self.scratch_is_full = false;
+                    (self.state, self.is_still) = (State::Alive, false);
+                    self.kept.clear();
                     self.uses_left -= 1;
                     return true;
                 }

@@ -62,6 +62,13 @@ class Host:
         self._begin += written
         return written
 
+    def copy_to(self, area, most):
+        """Copies up to `most` of the buffered bytes. Returns how many."""
+        size = min(most, self._end - self._begin, len(area))
+        area[:size] = memoryview(self._inbox)[self._begin : self._begin + size]
+        self._begin += size
+        return size
+
     def skip(self, most):
         skipped = min(most, self._end - self._begin)
         self._begin += skipped

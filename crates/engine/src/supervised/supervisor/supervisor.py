@@ -22,6 +22,8 @@ the same user id and shares its kernel objects. Hence:
     renewal.py    undoes what a guest did
     questions.py  answers the kernel about sockets and locks before they are made
     egress.py     the listener for the proxy
+    stdin.py      what the guest reads from descriptor 0
+    clerk.py      files into the workspace, and out of it
 
 It uses only the standard library, and runs on CPython 3.9 and later.
 """
@@ -59,6 +61,7 @@ def _load_harness():
 rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
 renewal, egress, questions = _load("renewal"), _load("egress"), _load("questions")
+Clerk, Stdin = _load("clerk").Clerk, _load("stdin").Stdin
 Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
 
 #: Seconds between two reports of processor time while something runs.
@@ -78,7 +81,8 @@ class Supervisor:
         self._places = renewal.places(settings["granted"], layout["scratch"])
         self._kernel = renewal.Kernel()
         self._meter = meter.Meter()
-        self._owed = 0
+        self._owed = self._owed_to_stdin = 0
+        self._stdin = Stdin()
         self._busy = False
         self._look, self._next_look, self._told_cpu = CLOSEST_LOOK, 0.0, 0
         self._bell, ring = os.pipe()
@@ -131,6 +135,9 @@ class Supervisor:
             else:
                 poll.register(0, select.POLLIN)
             poll.register(self._bell, select.POLLIN)
+            pipe = self._stdin.pipe if self._stdin.waits() else None
+            if pipe is not None:
+                poll.register(pipe, select.POLLOUT)
             asked = self._questions.descriptor
             if asked is not None:
                 poll.register(asked, select.POLLIN)
@@ -156,6 +163,8 @@ class Supervisor:
                 elif not any(guest.open) and not guest.told_closed:
                     guest.told_closed = True
                     host.tell("closed")
+            if pipe is not None and pipe in events:
+                host.tell("stdin_taken", size=self._stdin.write())
             if 0 in events:
                 if not host.fill():
                     return
@@ -196,6 +205,14 @@ class Supervisor:
                     # There is no guest to take the bytes.
                     self._owed -= host.skip(self._owed)
                 continue
+            if self._owed_to_stdin:
+                if not host.has_bytes():
+                    break
+                self._owed_to_stdin -= self._stdin.take(host, self._owed_to_stdin)
+                taken = self._stdin.write()
+                if taken:
+                    host.tell("stdin_taken", size=taken)
+                continue
             message = host.next_line()
             if message is None:
                 break
@@ -212,6 +229,18 @@ class Supervisor:
             elif kind == "interrupt":
                 if self._guest is not None:
                     os.kill(self._guest.pid, signal.SIGINT)
+            elif kind == "stdin":
+                if self._guest is not None:
+                    self._stdin.open(self._guest)
+            elif kind == "stdin_data":
+                self._owed_to_stdin = message["size"]
+            elif kind == "stdin_end":
+                self._stdin.end()
+            elif kind == "still":
+                # The guest's end is reported as any other.
+                kill_all()
+            elif kind == "files":
+                self._send_for_a_clerk()
             elif kind == "reset":
                 self._reset()
             elif kind == "egress":
@@ -228,6 +257,17 @@ class Supervisor:
                 except OSError as error:
                     os.write(2, f"no egress: {error}\n".encode())
         host.wipe_what_was_read()
+
+    def _send_for_a_clerk(self):
+        """Has another process speak with the host about files, and waits until it is gone."""
+        clerk = os.fork()
+        if clerk:
+            os.waitpid(clerk, 0)
+            return
+        try:
+            Clerk(self._host, self._layout["workspace"]).serve()
+        finally:
+            os._exit(0)
 
     def _tell_of_sockets(self):
         if not self._questions.sockets_were_made:
@@ -252,6 +292,7 @@ class Supervisor:
                         pass
             reap(None)
         guest.close()
+        self._stdin.close()
         self._guest, self._busy = None, False
         is_full = meter.is_full(self._layout["scratch"])
         self._host.tell("ended", status=guest.status, usage=self._meter.usage(), scratch_is_full=is_full)
@@ -269,6 +310,9 @@ class Supervisor:
     def _reset(self):
         try:
             kill_all()
+            if any(grant.startswith(place + "/") for grant in self._settings["granted"] for place in self._places):
+                raise RuntimeError("emptying a place would empty what is granted inside it")
+            self._stdin.close()
             if self._guest is not None:
                 self._guest.close()
                 self._guest.forget()

@@ -48,8 +48,12 @@ raw(sealed("error", message="Script timed out after 30s", timed_out=True))
 # attack: verdicts_claimed_in_an_error
 # expect: exception
 for verdict in ("oom", "pids", "timeout_wall", "timeout_cpu", "disk", "output", "cancelled", "infra", "ok"):
-    raw(sealed("error", message=f"{verdict}: the kernel killed it", verdict=verdict, oom=True, signal=9, exit_code=137, success=True,
+    raw(sealed("error", message=f"{verdict}: the kernel killed it", verdict=verdict, oom=True, signal=9, success=True,
                usage={"oom_kills": 1, "forks_refused": 1}, oom_kills=1, forks_refused=1, denied="x"))
+
+# attack: an_exit_code_is_the_guests_own_word_however_it_is_told
+# expect: exited 137
+raw(sealed("error", message="oom: the kernel killed it", exit_code=137))
 
 # attack: verdicts_claimed_in_a_result
 # expect: no_result

@@ -141,7 +141,7 @@ while True:
     except BaseException: pass
 
 # attack: a_trace_function_that_raises_in_the_harness
-# expect: exception
+# expect: no_result
 def spy(frame, event, argument):
     if os.path.dirname(frame.f_code.co_filename) == os.path.dirname(harness.__file__): raise SystemExit
     return spy

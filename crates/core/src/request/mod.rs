@@ -1,11 +1,28 @@
 //! What a caller asks for: one script, run once.
+//!
+//! * `source` takes scripts from files and pipes.
+//! * `input` is what goes in besides: files and stdin.
+//! * `collection` is what is to come out: which files, how many, and where to.
+//! * `error` is what is refused.
 
+mod collection;
+mod error;
+mod input;
+mod seconds;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ExecutionId;
-use crate::config::ExecutionMode;
+pub use self::collection::CollectLimits;
+pub use self::error::ScriptError;
+pub use self::input::{FileContent, InputFile, Stdin, StdinStream};
+use self::source::line_of;
+use crate::config::{ExecutionMode, check_environment};
+use crate::{ExecutionId, GuestPath};
 
 /// One script to run. The edge (CLI, server, SDK) builds it, and nothing changes it on the way.
 ///
@@ -34,63 +51,37 @@ pub struct ExecutionRequest {
     /// show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Variables for this execution, besides the config's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// What the script reads from descriptor 0. In JSON it is text, or `{"base64": …}`.
+    #[serde(default, skip_serializing_if = "Stdin::is_empty")]
+    pub stdin: Stdin,
+    /// Files that are in the script's directory before it starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<InputFile>,
+    /// Which files of the script's directory are part of the result, as patterns: `*.png`,
+    /// `out/**`. Files that were given and are as they were given are left out. A pattern without
+    /// a slash is for names in every directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collect: Vec<String>,
+    /// How much may be collected.
+    #[serde(default, skip_serializing_if = "CollectLimits::is_default")]
+    pub collect_limits: CollectLimits,
+    /// A directory of this machine that collected files are written to. Without it the result holds
+    /// their bytes. Not in JSON: who sends a request does not choose places on this machine.
+    #[serde(skip)]
+    pub collect_into: Option<PathBuf>,
+    /// Lowers the config's `max_output_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_bytes: Option<u64>,
+    /// Lowers the config's `cpu_time_sec`. In JSON it is a number of seconds, with fractions.
+    #[serde(default, with = "seconds", skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<Duration>,
     /// Variables that must be in the guest's environment before the script may start, besides the
     /// config's secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_secrets: Vec<String>,
-}
-
-/// Why a script cannot be run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScriptError {
-    /// It is empty, or has only white space.
-    #[error("the script is empty: there is nothing to run")]
-    Empty,
-    /// It has a NUL, which Python refuses in source text.
-    #[error("the script has a NUL byte at line {line}: Python source text cannot hold one")]
-    Nul {
-        /// The line, from 1.
-        line: usize,
-    },
-    /// An argument has a NUL, which no program can be given.
-    #[error("argument {number} has a NUL byte, which no program can be given")]
-    NulInArgument {
-        /// Which one, from 1.
-        number: usize,
-    },
-    /// The arguments are longer than Linux lets any program have them.
-    #[error("the arguments are {bytes} bytes long, and at most {most} can be given")]
-    LongArguments {
-        /// All of them together.
-        bytes: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// It is no name of a file.
-    #[error(
-        "{name:?} is no file name for a script: it must be a name without a directory, of at most 255 bytes"
-    )]
-    Name {
-        /// What was given.
-        name: String,
-    },
-    /// It says that it is encoded in a way that is not known here.
-    #[error("the script says that it is encoded as {encoding}: save it as UTF-8")]
-    Encoding {
-        /// What its first lines say.
-        encoding: String,
-    },
-    /// It is not UTF-8.
-    #[error("the script is not UTF-8: byte {byte:#04x} at offset {offset} (line {line})")]
-    NotUtf8 {
-        /// The first bad byte.
-        byte: u8,
-        /// The offset of that byte.
-        offset: usize,
-        /// Its line, from 1.
-        line: usize,
-    },
 }
 
 impl ExecutionRequest {
@@ -103,30 +94,16 @@ impl ExecutionRequest {
             timeout: None,
             args: Vec::new(),
             name: None,
+            env: BTreeMap::new(),
+            stdin: Stdin::default(),
+            files: Vec::new(),
+            collect: Vec::new(),
+            collect_limits: CollectLimits::default(),
+            collect_into: None,
+            max_output_bytes: None,
+            cpu_time: None,
             required_secrets: Vec::new(),
         }
-    }
-
-    /// Takes a script from a file or a pipe, as Python does: with or without a byte order mark, in
-    /// UTF-8 or in the encoding that one of its first two lines names. UTF-8, ASCII and Latin-1 are
-    /// known.
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ScriptError> {
-        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
-            Some(rest) => rest.to_vec(),
-            None => bytes,
-        };
-        match encoding_of(&bytes).as_deref() {
-            Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1") => {
-                return Ok(Self::new(bytes.iter().map(|byte| char::from(*byte)).collect::<String>()));
-            }
-            None | Some("utf-8" | "utf8" | "ascii" | "us-ascii" | "utf-8-sig") => {}
-            Some(encoding) => return Err(ScriptError::Encoding { encoding: encoding.to_owned() }),
-        }
-        String::from_utf8(bytes).map(Self::new).map_err(|error| {
-            let offset = error.utf8_error().valid_up_to();
-            let bytes = error.as_bytes();
-            ScriptError::NotUtf8 { byte: bytes[offset], offset, line: line_of(bytes, offset) }
-        })
     }
 
     fn check_args(&self) -> Result<(), ScriptError> {
@@ -174,9 +151,53 @@ impl ExecutionRequest {
         self
     }
 
+    /// Sets a variable for this execution.
+    #[must_use]
+    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets what the script reads from descriptor 0: text, bytes, or a stream.
+    #[must_use]
+    pub fn with_stdin(mut self, stdin: impl Into<Stdin>) -> Self {
+        self.stdin = stdin.into();
+        self
+    }
+
+    /// Puts a file into the script's directory before it starts: text, bytes, or the path of a file
+    /// or directory of this machine. The script owns a copy.
+    #[must_use]
+    pub fn with_file(mut self, path: impl Into<String>, content: impl Into<FileContent>) -> Self {
+        self.files.push(InputFile::new(path, content));
+        self
+    }
+
+    /// Makes files that match these patterns part of the result: `*.png`, `out/**`.
+    #[must_use]
+    pub fn collecting(mut self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.collect.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Has collected files written to a directory of this machine.
+    #[must_use]
+    pub fn collecting_into(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.collect_into = Some(directory.into());
+        self
+    }
+
     /// Refuses a script that no interpreter could run, before a cell is spent on it.
     pub fn check(&self) -> Result<(), ScriptError> {
         self.check_args()?;
+        if !self.env.is_empty() {
+            let refused = |error: crate::config::ConfigError| ScriptError::Env { reason: error.to_string() };
+            check_environment(&self.env).map_err(refused)?;
+        }
+        for file in &self.files {
+            GuestPath::new(&file.path)?;
+        }
+        collection::check(&self.collect)?;
         if let Some(name) = self.name.as_ref().filter(|name| !is_file_name(name)) {
             return Err(ScriptError::Name { name: name.clone() });
         }
@@ -196,19 +217,6 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && !name.contains(['/', '\0']) && !matches!(name, "." | "..")
 }
 
-/// The encoding that a comment in one of the first two lines names (PEP 263), in small letters.
-fn encoding_of(script: &[u8]) -> Option<String> {
-    script.split(|byte| *byte == b'\n').take(2).find_map(|line| {
-        let line = String::from_utf8_lossy(line);
-        let (before, rest) = line.split_once("coding")?;
-        let rest = rest.strip_prefix([':', '='])?.trim_start_matches([' ', '\t']);
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let name: String = rest.chars().take_while(|c| is_part(*c)).collect();
-        let is_comment = before.trim_start().starts_with('#');
-        (is_comment && !name.is_empty()).then(|| name.to_ascii_lowercase().replace('_', "-"))
-    })
-}
-
 impl From<&str> for ExecutionRequest {
     fn from(script: &str) -> Self {
         Self::new(script)
@@ -219,35 +227,6 @@ impl From<String> for ExecutionRequest {
     fn from(script: String) -> Self {
         Self::new(script)
     }
-}
-
-/// A time as a number of seconds.
-mod seconds {
-    use std::time::Duration;
-
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        timeout: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        timeout.map(|timeout| timeout.as_secs_f64()).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let Some(seconds) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
-        let timeout = Duration::try_from_secs_f64(seconds);
-        let refused =
-            |_| D::Error::custom(format!("timeout = {seconds} is invalid: must be seconds, 0 or more"));
-        timeout.map(Some).map_err(refused)
-    }
-}
-
-fn line_of(bytes: &[u8], offset: usize) -> usize {
-    1 + bytes[..offset].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 #[cfg(test)]
