@@ -1,4 +1,4 @@
-# uses: three parsers, CSS selectors, changing a page
+# uses: two parsers, CSS selectors, changing a page
 # expect: ['/a', '/b'] [2, 2] <p class="new">text</p>
 from bs4 import BeautifulSoup
 

@@ -1,5 +1,5 @@
 # uses: compiled loops, a compiled function kept in a cache, parallel loops
-# expect: 4950 832040 499500.0
+# expect: 4950 832040 499500.0 1
 import numpy as np
 from numba import njit, prange
 
@@ -12,7 +12,7 @@ def total(n):
     return result
 
 
-@njit
+@njit(cache=True)
 def fibonacci(n):
     a, b = 0, 1
     for _ in range(n):
@@ -28,4 +28,5 @@ def parallel_sum(values):
     return result
 
 
-print(total(100), fibonacci(30), parallel_sum(np.arange(1000.0)))
+answers = total(100), fibonacci(30), parallel_sum(np.arange(1000.0))
+print(*answers, sum(fibonacci.stats.cache_misses.values()))

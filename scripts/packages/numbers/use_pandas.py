@@ -1,5 +1,5 @@
-# uses: groups, pivot tables, time series, Excel and Parquet files, styled HTML
-# expect: {'north': 40.0, 'south': 60.0} 4 4 2024-01-31 True
+# uses: groups, pivot tables, time series, Excel and Parquet files, HTML
+# expect: {'north': 40.0, 'south': 60.0} 4 True 2024-01-31 True
 import pandas as pd
 
 frame = pd.DataFrame(
@@ -18,7 +18,7 @@ pivot = frame.pivot_table(index="region", values="sales", aggfunc="max", observe
 print(
     totals,
     len(excel),
-    len(frame.describe().columns) + 2,
+    frame.to_html().count("<tr") == 5,
     months.index[0].date(),
     pivot.loc["south", "sales"] == 40,
 )

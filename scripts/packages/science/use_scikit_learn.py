@@ -1,5 +1,5 @@
 # package: scikit-learn
-# uses: pipelines, cross validation, a grid search in two processes, threads, a kept model
+# uses: pipelines, cross validation and a grid search in two processes, forests, a kept model
 # expect: True True 3 {'model__C': 1.0} True
 import pickle
 

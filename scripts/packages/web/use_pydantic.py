@@ -1,5 +1,5 @@
 # uses: models with checks, errors, JSON both ways, a schema
-# expect: 2024-01-02 2 ['age', 'name'] {"name":"Ada","age":36,"born":"2024-01-02"}
+# expect: 2024-01-02 2 ['age', 'name'] {"name":"Ada","age":36,"born":"2024-01-02"} ['name', 'age', 'born']
 from datetime import date
 
 from pydantic import BaseModel, Field, ValidationError
@@ -18,4 +18,4 @@ try:
 except ValidationError as error:
     errors = error.errors()
 fields = sorted(problem["loc"][0] for problem in errors)
-print(person.born, len(errors), fields, person.model_dump_json())
+print(person.born, len(errors), fields, person.model_dump_json(), Person.model_json_schema()["required"])

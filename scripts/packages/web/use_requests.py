@@ -1,4 +1,4 @@
-# uses: a session, JSON, posting a file, an error of the network, against a server in the cell
+# uses: a session, JSON, posting bytes, an error of the network, against a server in the cell
 # expect: {'path': '/a?x=1'} 201 b'hello' ConnectionError
 import socket
 import threading

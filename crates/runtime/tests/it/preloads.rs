@@ -150,6 +150,26 @@ async fn files_written_while_modules_are_preloaded_are_in_no_cell_and_that_is_sa
 }
 
 #[tokio::test]
+async fn what_is_granted_inside_the_workspace_is_not_taken_for_a_packages_file() {
+    if needs_isolation("it grants nothing") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let (shared, preload) = (open_directory(), Some(vec!["writes".to_owned()]));
+    std::fs::write(shared.path().join("kept"), "kept").unwrap();
+    let resource = FileResource { read_only: false, ..FileResource::new(shared.path(), "/workspace/shared") };
+    let config = SandboxConfig { preload, resources: vec![resource], ..config() };
+    let tools = vec![tool_with_modules(&[("writes", "open('/tmp/notes', 'w').close()")])];
+    let blueprint = Blueprint { tools, ..Blueprint::new(config) };
+    let sandbox = runtime.prepare(blueprint, &mut |_| {}).await.unwrap();
+    for _ in 0..2 {
+        let result = run(&sandbox, "import os\nemit_result(os.listdir('shared'))").await;
+        assert_eq!((data(&result), &result.warnings[..]), (r#"["kept"]"#, &[][..]));
+    }
+    assert_eq!(std::fs::read_to_string(shared.path().join("kept")).unwrap(), "kept");
+}
+
+#[tokio::test]
 async fn packages_have_places_to_write_to_that_are_not_among_the_scripts_files() {
     let result = run_one!(
         r"
