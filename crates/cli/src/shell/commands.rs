@@ -44,8 +44,8 @@ const LEAVE: [&str; 4] = ["exit", "exit()", "quit", "quit()"];
 /// What the keys do, for the help.
 const KEYS: [(&str, &str); 5] = [
     ("Tab", "Complete names, attributes, keys and modules"),
-    ("Ctrl-C", "Stop a step and keep the variables, or clear the line. Again: end the step's cell"),
-    ("Ctrl-R", "Search the history. Lines that begin with a space are not kept in it"),
+    ("Ctrl-C", "Stop a step and keep the variables. Again: end its cell"),
+    ("Ctrl-R", "Search the history; lines that begin with a space are not kept"),
     ("Ctrl-D", "Leave"),
     ("_", "In Python: the last value shown"),
 ];
@@ -78,7 +78,7 @@ pub(super) fn beginning_with(begun: &str) -> impl Iterator<Item = &'static str> 
 pub(crate) fn help() -> String {
     let commands = COMMANDS.iter().map(|each| (format!("{} {}", each.name, each.argument), each.about));
     let keys = KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about));
-    commands.chain(keys).map(|(name, about)| format!("  {name:<18}{about}\n")).collect()
+    commands.chain(keys).map(|(name, about)| format!("  {name:<16}{about}\n")).collect()
 }
 
 #[cfg(test)]
@@ -108,6 +108,7 @@ mod tests {
         for command in &COMMANDS {
             assert!(help.contains(command.name) && help.contains(command.about), "{help}");
         }
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
         assert_eq!(beginning_with(":t").collect::<Vec<_>>(), [":timeout"]);
     }
 }
