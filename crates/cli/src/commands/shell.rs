@@ -247,7 +247,14 @@ impl Shell<'_> {
                 self.last_failure = Some(result.verdict);
             }
             Ok(result) => {
-                self.printer.result(&result, self.advice(&result).into())?;
+                let advice = self.advice(&result);
+                let is_raised = result.verdict == Verdict::Exception && result.traceback.is_some();
+                if self.input.is_interactive() && is_raised && advice.is_none() {
+                    // Its traceback says it all, as at Python's own prompt.
+                    self.printer.traceback(&result)?;
+                } else {
+                    self.printer.result(&result, advice.into())?;
+                }
                 if !result.success() {
                     self.last_failure = Some(result.verdict);
                 }

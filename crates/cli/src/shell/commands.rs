@@ -37,8 +37,8 @@ const COMMANDS: [Command; 8] = [
     command(":help", "", "Show this", Action::Help),
     command(":vars", "", "List the variables, without running any of their code", Action::Variables),
     command(":files", "", "List the files in the session's directory", Action::Files),
-    command(":get", "NAME [HERE]", "Copy a file from the session to this machine", Action::Get),
-    command(":put", "HERE [NAME]", "Copy a file or directory of this machine into the session", Action::Put),
+    command(":get", "NAME [HERE]", "Copy a file out of the session", Action::Get),
+    command(":put", "HERE [NAME]", "Copy a file or directory into the session", Action::Put),
     command(":reset", "", "Begin anew in a fresh cell: variables and files are gone", Action::Reset),
     command(":timeout", "[SECS]", "Show how long a step may take, or change it", Action::Timeout),
     command(":quit", "", "Leave. So do Ctrl-D, exit and quit", Action::Quit),
@@ -50,8 +50,8 @@ const LEAVE: [&str; 4] = ["exit", "exit()", "quit", "quit()"];
 /// What the keys do, for the help.
 const KEYS: [(&str, &str); 5] = [
     ("Tab", "Complete names, attributes, keys and modules"),
-    ("Ctrl-C", "Stop a step and keep the variables, or clear the line. Again: end the step's cell"),
-    ("Ctrl-R", "Search the history. Lines that begin with a space are not kept in it"),
+    ("Ctrl-C", "Stop a step and keep the variables. Again: end its cell"),
+    ("Ctrl-R", "Search the history; lines that begin with a space are not kept"),
     ("Ctrl-D", "Leave"),
     ("_", "In Python: the last value shown"),
 ];
@@ -84,7 +84,7 @@ pub(super) fn beginning_with(begun: &str) -> impl Iterator<Item = &'static str> 
 pub(crate) fn help() -> String {
     let commands = COMMANDS.iter().map(|each| (format!("{} {}", each.name, each.argument), each.about));
     let keys = KEYS.iter().map(|(key, about)| ((*key).to_owned(), *about));
-    commands.chain(keys).map(|(name, about)| format!("  {name:<18}{about}\n")).collect()
+    commands.chain(keys).map(|(name, about)| format!("  {name:<19}{about}\n")).collect()
 }
 
 #[cfg(test)]
@@ -114,6 +114,7 @@ mod tests {
         for command in &COMMANDS {
             assert!(help.contains(command.name) && help.contains(command.about), "{help}");
         }
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
         assert_eq!(beginning_with(":t").collect::<Vec<_>>(), [":timeout"]);
     }
 }

@@ -250,6 +250,13 @@ fn no_script_can_forge_a_prompt_or_move_it() {
 }
 
 #[test]
+fn an_error_is_shown_as_at_pythons_own_prompt() {
+    let Some(shell) = Shell::start() else { return };
+    let screen = shell.enter("1 / 0");
+    assert!(screen.ends_with("\nZeroDivisionError: division by zero\n⌂ >>>"), "{screen}");
+}
+
+#[test]
 fn colours_can_be_declined() {
     let Some(shell) = Shell::start() else { return };
     shell.enter("x = 'text'");
