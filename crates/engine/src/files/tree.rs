@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use belljar_core::GuestPath;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -18,6 +19,9 @@ pub(crate) struct Tree {
     root: OwnedFd,
     /// The file system it is on. What is on another was granted, and is not the guest's.
     device: u64,
+    /// Where something is granted. Its mounts go with the guest's last process, and leave empty
+    /// places.
+    granted: Arc<[String]>,
 }
 
 /// How deep directories are looked into. Each level is one descriptor.
@@ -27,7 +31,18 @@ impl Tree {
     /// Takes a descriptor of the directory, however it was opened.
     pub(crate) fn new(root: OwnedFd) -> io::Result<Self> {
         let device = rustix::fs::fstat(&root)?.st_dev;
-        Ok(Self { root, device })
+        Ok(Self { root, device, granted: Arc::default() })
+    }
+
+    /// Leaves out places in it where something is granted.
+    #[cfg(feature = "native")]
+    pub(crate) fn without(mut self, granted: &Arc<[String]>) -> Self {
+        self.granted = Arc::clone(granted);
+        self
+    }
+
+    fn is_granted(&self, path: &OsStr) -> bool {
+        self.granted.iter().any(|place| Path::new(path).starts_with(place))
     }
 
     /// Lists everything. Stops after `most` entries.
@@ -64,6 +79,9 @@ impl Tree {
                 continue;
             }
             let path = joined(path, name);
+            if self.is_granted(&path) {
+                continue;
+            }
             let at = listing.entries.len();
             listing.entries.push(described(path.clone(), &found));
             if listing.entries[at].kind != EntryKind::Directory {
@@ -121,6 +139,9 @@ impl Tree {
 
     /// The directory above a path, made if it is not there, and the name in it.
     fn parent_of<'p>(&self, path: &'p GuestPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+        if self.is_granted(OsStr::new(path.as_str())) {
+            return Err(Errno::XDEV.into());
+        }
         let mut place = beneath(self.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?;
         let (above, name) = split(path);
         for part in above.split('/').filter(|part| *part != ".") {

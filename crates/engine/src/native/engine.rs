@@ -151,6 +151,10 @@ impl NativeEngine {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
+        let relative = |path: &str| {
+            path.strip_prefix(layout::WORKSPACE).map(|path| path.trim_start_matches('/').to_owned())
+        };
+        let granted_inside = guest.granted_inside.iter().filter_map(|(_, path, _)| relative(path)).collect();
         let cell_limits = self.cell_limits(config, &mut guest);
         if cell_limits.open_files < u64::from(limits.open_files) {
             guest.warnings.push(format!(
@@ -203,6 +207,7 @@ impl NativeEngine {
             me: me.clone(),
             name: config.name.clone(),
             report,
+            granted_inside,
             zygote,
             networks: NetworkNamespaces::default(),
             lingering: Lingering::default(),

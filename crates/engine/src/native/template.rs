@@ -45,6 +45,8 @@ pub(super) struct NativeTemplate {
     /// Serves the hosts that its cells may reach, if there are any.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
+    /// Where in the workspace something is granted.
+    pub(super) granted_inside: Arc<[String]>,
     /// Its dead cells whose memory is not free yet.
     pub(super) lingering: Lingering,
     /// Keeps its packages where they are, which are mounted in its cells.

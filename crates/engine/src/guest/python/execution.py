@@ -45,7 +45,7 @@ class Execution:
         stdout = stdout_count.written - self._stdout_before
         stderr = stderr_count.written - self._stderr_before
         frame = b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
-        self.sent += len(frame)
+        self.sent += frame.__len__()
         self._channel.send(frame)
 
     def final_result(self, data, strict=False):
