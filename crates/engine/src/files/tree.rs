@@ -48,55 +48,9 @@ impl Tree {
     /// Lists everything. Stops after `most` entries.
     pub(crate) fn list(&self, most: usize) -> io::Result<Listing> {
         let top = beneath(self.root.as_fd(), Path::new("."), directory())?;
-        let mut listing = Listing { entries: Vec::new(), is_whole: true };
-        self.list_directory(&top, &OsString::new(), DEEPEST, most, &mut listing)?;
-        Ok(listing)
-    }
-
-    fn list_directory(
-        &self,
-        place: &OwnedFd,
-        path: &OsStr,
-        depth: usize,
-        most: usize,
-        listing: &mut Listing,
-    ) -> io::Result<()> {
-        for entry in Dir::read_from(place)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
-            }
-            if listing.entries.len() >= most {
-                listing.is_whole = false;
-                return Ok(());
-            }
-            // It may be gone by now.
-            let Ok(found) = rustix::fs::statat(place, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            if found.st_dev != self.device {
-                continue;
-            }
-            let path = joined(path, name);
-            if self.is_granted(&path) {
-                continue;
-            }
-            let at = listing.entries.len();
-            listing.entries.push(described(path.clone(), &found));
-            if listing.entries[at].kind != EntryKind::Directory {
-                continue;
-            }
-            let looked_into = match depth {
-                0 => Err(Errno::NAMETOOLONG.into()),
-                _ => beneath(place.as_fd(), Path::new(OsStr::from_bytes(name)), directory())
-                    .and_then(|below| self.list_directory(&below, &path, depth - 1, most, listing)),
-            };
-            if looked_into.is_err() {
-                listing.entries[at].kind = EntryKind::ClosedDirectory;
-            }
-        }
-        Ok(())
+        let mut walk = Walk { tree: self, most, listing: Listing { entries: Vec::new(), is_whole: true } };
+        walk.enter(&top, &OsString::new(), DEEPEST)?;
+        Ok(walk.listing)
     }
 
     /// Opens a regular file to read it. Returns its size.
@@ -148,6 +102,51 @@ impl Tree {
             place = enter(place.as_fd(), OsStr::new(part))?;
         }
         Ok((place, name))
+    }
+}
+
+/// A look at everything below a directory.
+struct Walk<'a> {
+    tree: &'a Tree,
+    most: usize,
+    listing: Listing,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, place: &OwnedFd, path: &OsStr, depth: usize) -> io::Result<()> {
+        for entry in Dir::read_from(place)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            if self.listing.entries.len() >= self.most {
+                self.listing.is_whole = false;
+                return Ok(());
+            }
+            // It may be gone by now.
+            let Ok(found) = rustix::fs::statat(place, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let path = joined(path, name);
+            if found.st_dev != self.tree.device || self.tree.is_granted(&path) {
+                continue;
+            }
+            let at = self.listing.entries.len();
+            self.listing.entries.push(described(path.clone(), &found));
+            if self.listing.entries[at].kind != EntryKind::Directory {
+                continue;
+            }
+            let looked_into = match depth {
+                0 => Err(Errno::NAMETOOLONG.into()),
+                _ => beneath(place.as_fd(), Path::new(OsStr::from_bytes(name)), directory())
+                    .and_then(|below| self.enter(&below, &path, depth - 1)),
+            };
+            if looked_into.is_err() {
+                self.listing.entries[at].kind = EntryKind::ClosedDirectory;
+            }
+        }
+        Ok(())
     }
 }
 

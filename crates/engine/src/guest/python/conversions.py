@@ -159,7 +159,9 @@ def _frame(frame, most):
 def _series(series, most):
     """A list, or an object by label where labels mean something and each is there once."""
     if series.size * 2 > most:
-        raise TooLarge(f"is a series of {series.size:,} values, and all output together may be {most:,} bytes")
+        raise TooLarge(
+            f"is a series of {series.size:,} values, and all output together may be {most:,} bytes"
+        )
     if _only_counts(series.index):
         return _without_gaps(series)
     if series.index.nlevels > 1 or not series.index.is_unique:

@@ -39,7 +39,9 @@ class Execution:
 
     def _send(self, kind, fields=b""):
         if os.getpid() != self.owner:
-            raise RuntimeError("emit_… and display work in the process that runs the script, not in one it forked")
+            raise RuntimeError(
+                "emit_… and display work in the process that runs the script, not in one it forked"
+            )
         # What was printed before this frame must reach the host before it.
         flush()
         stdout = stdout_count.written - self._stdout_before
@@ -72,7 +74,7 @@ class Execution:
         return (self._most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
 
     def display(self, forms, left_out):
-        """`forms` are the fields of one JSON object. That something is left out is told at once, how much in the end."""
+        """`forms` are the fields of one JSON object. What is left out is told at once, how much in the end."""
         with self._lock:
             if not forms and self.has_left_out:
                 self.left_out += left_out

@@ -24,7 +24,7 @@ def as_png(figure):
 
 
 def show_open(show):
-    """Shows every figure that pyplot knows and nobody has seen as it is now. Then pyplot forgets them, as in a notebook.
+    """Shows every figure that pyplot knows and nobody has seen as it is now. Then pyplot forgets them.
 
     A script that goes on plotting gets a new figure. Its own references stay good.
     """
@@ -39,7 +39,7 @@ def show_open(show):
 
 
 def teach_pyplot(pyplot, show, is_heard):
-    """Has `plt.show()` and `figure.show()` show figures. Without a script to speak for, they do what they did."""
+    """Has `plt.show()` and `figure.show()` show figures. Without a script they do what they did."""
     original = pyplot.show
 
     def show_all(*arguments, **named):

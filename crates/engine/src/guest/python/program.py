@@ -48,7 +48,7 @@ def _reopen():
 
 
 def wind_up():
-    """What comes after the last line: threads that are not daemons finish, and then what is registered for the end."""
+    """After the last line: threads that are not daemons finish, then what is registered for the end."""
     threading._shutdown()
     atexit._run_exitfuncs()
 

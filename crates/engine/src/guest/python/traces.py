@@ -33,11 +33,7 @@ def _is_ours(frame):
 
 def with_line(summary, error, script):
     """The summary of an error and, of a syntax error in a script, the line it is in."""
-    if (
-        isinstance(error, SyntaxError)
-        and error.lineno
-        and error.filename == script
-    ):
+    if isinstance(error, SyntaxError) and error.lineno and error.filename == script:
         return f"{summary} (line {error.lineno}: {shorten((error.text or '').strip(), 200)})"
     return summary
 

@@ -19,7 +19,9 @@ def load():
         spec.loader.exec_module(package)
         # A guest loads it when it is first asked something.
         importlib.import_module("belljar_harness.inquiry")
-        package.values.rules.adopt({"deepest": 60, "longest_integer": 4000, "seconds_after_result": 0.1, "most_displays": 50})
+        package.values.rules.adopt(
+            {"deepest": 60, "longest_integer": 4000, "seconds_after_result": 0.1, "most_displays": 50}
+        )
     return sys.modules["belljar_harness"]
 
 

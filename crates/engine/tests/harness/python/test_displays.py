@@ -16,7 +16,12 @@ def shown(script, mode="script", **limits):
 
 class Frames(unittest.TestCase):
     def test_text_is_text_json_is_json_and_the_rest_is_base64(self):
-        forms = {"text/html": "é\ud800", "application/x+json": {"a": [1]}, "image/png": b"\x89PNG", "x/y": "aGk="}
+        forms = {
+            "text/html": "é\ud800",
+            "application/x+json": {"a": [1]},
+            "image/png": b"\x89PNG",
+            "x/y": "aGk=",
+        }
         data = shown(f"display({forms!r}, raw=True)")[0]["data"]
         self.assertEqual(data["text/html"], "é\\ud800")
         self.assertEqual(data["application/x+json"], {"a": [1]})
@@ -30,16 +35,26 @@ class Frames(unittest.TestCase):
     def test_an_object_may_show_itself_or_say_its_own_text(self):
         script = (
             "class Widget:\n    def _ipython_display_(self): display(7)\n"
-            "class Bundle:\n    def _repr_mimebundle_(self, include, exclude): return {'text/plain': 'mine', 'text/html': 'x'}\n"
+            "class Bundle:\n    def _repr_mimebundle_(self, include, exclude):\n"
+            "        return {'text/plain': 'mine', 'text/html': 'x'}\n"
             "display(Widget(), Bundle())\n"
         )
         data = [frame["data"] for frame in shown(script)]
         self.assertEqual(data, [{"text/plain": "7"}, {"text/html": "x", "text/plain": "mine"}])
-        self.assertEqual([frame["data"] for frame in shown(script + "Bundle()", "interactive")][2:], [{"text/html": "x"}])
+        self.assertEqual(
+            [frame["data"] for frame in shown(script + "Bundle()", "interactive")][2:], [{"text/html": "x"}]
+        )
 
     def test_small_forms_go_first_and_what_does_not_fit_is_counted(self):
-        script = "class A:\n    def _repr_png_(self): return b'x' * 5000\n    def __repr__(self): return 'a'\ndisplay(A())"
-        for most, forms, left_out in [(20_000, ["text/plain", "image/png"], None), (9_000, ["text/plain"], 1), (20, [], 2)]:
+        script = (
+            "class A:\n    def _repr_png_(self): return b'x' * 5000\n"
+            "    def __repr__(self): return 'a'\ndisplay(A())"
+        )
+        for most, forms, left_out in [
+            (20_000, ["text/plain", "image/png"], None),
+            (9_000, ["text/plain"], 1),
+            (20, [], 2),
+        ]:
             frame = shown(script, max_output_bytes=most)[0]
             self.assertEqual((list(frame["data"]), frame.get("left_out")), (forms, left_out))
 
@@ -66,7 +81,17 @@ class Frames(unittest.TestCase):
 
 class LastLines(unittest.TestCase):
     def test_a_script_is_taken_apart_only_if_its_last_line_may_have_a_value(self):
-        for script in ["x = 1", "if x:\n    y", "print(1)", "x.y = 2\n", "# x", "", "\n \n", "plt.show()\n# end", "'x'"]:
+        for script in [
+            "x = 1",
+            "if x:\n    y",
+            "print(1)",
+            "x.y = 2\n",
+            "# x",
+            "",
+            "\n \n",
+            "plt.show()\n# end",
+            "'x'",
+        ]:
             self.assertIsNone(harness.displays.last_line(script), script)
         for script, start in [
             ("x", 0),
@@ -79,15 +104,36 @@ class LastLines(unittest.TestCase):
 
     def test_a_last_value_is_found_however_it_is_written(self):
         rich = "class A:\n    def _repr_html_(self): return 'x'\n    def f(self, *_): return self\na = A()\n"
-        found = ["a", "a  # shown\n# end\n", "a.f(\n    1,\n)\n", "b = 1\r\na\r\n", "[a][0]", "(\n  a\n)", "a if a else 1"]
+        found = [
+            "a",
+            "a  # shown\n# end\n",
+            "a.f(\n    1,\n)\n",
+            "b = 1\r\na\r\n",
+            "[a][0]",
+            "(\n  a\n)",
+            "a if a else 1",
+        ]
         for last in found:
             self.assertEqual(len(shown(rich + last)), 1, last)
-        none = ["b = a", "b = \\\na", "b = (\n a\n)", "for b in [a]: b", "a; b = 1", "if a:\n    a", "b = '''\na\n'''", "b = '''\na'''"]
+        none = [
+            "b = a",
+            "b = \\\na",
+            "b = (\n a\n)",
+            "for b in [a]: b",
+            "a; b = 1",
+            "if a:\n    a",
+            "b = '''\na\n'''",
+            "b = '''\na'''",
+        ]
         for last in none:
             self.assertEqual(shown(rich + last), [], last)
 
     def test_a_last_line_that_fails_is_told_with_its_place(self):
-        for script, place in [("x = 1\n\nx.gone\n", 3), ("x = 1\nx.gone(\n)", 2), ("def f():\n    y\n\nf()", 4)]:
+        for script, place in [
+            ("x = 1\n\nx.gone\n", 3),
+            ("x = 1\nx.gone(\n)", 2),
+            ("def f():\n    y\n\nf()", 4),
+        ]:
             error = run(request(script, mode="script"))[0]
             self.assertIn(f"line {place}, in <module>", error["traceback"])
         error = run(request("x = 1\nif x\nx", mode="script"))[0]
@@ -131,7 +177,8 @@ class Packages(unittest.TestCase):
         self.write("IPython/display.py", "from IPython.core.display_functions import *\n")
         harness.watch.begin()
         script = (
-            "from IPython.display import display, publish_display_data\nemit_log(str(display(1, display_id='a').name))\n"
+            "from IPython.display import display, publish_display_data\n"
+            "emit_log(str(display(1, display_id='a').name))\n"
             "publish_display_data({'text/html': '<b>'})"
         )
         frames = run(request(script))

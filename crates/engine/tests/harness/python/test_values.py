@@ -106,7 +106,10 @@ class Conversions(unittest.TestCase):
             ({"a": 1}.keys(), ["a"]),
             (array.array("i", [1, 2]), [1, 2]),
             (harness.namespace.ToolResponse(data={1}), {"success": True, "data": [1], "message": ""}),
-            ({datetime.date(2026, 1, 2): 1, Colour.RED: {decimal.Decimal(2): {3}}}, {"2026-01-02": 1, "red": {"2": [3]}}),
+            (
+                {datetime.date(2026, 1, 2): 1, Colour.RED: {decimal.Decimal(2): {3}}},
+                {"2026-01-02": 1, "red": {"2": [3]}},
+            ),
         ]:
             self.assertEqual(json.loads(values.to_json(value, "data", 1 << 20)), expected)
 
