@@ -74,7 +74,7 @@ class Execution:
         return (self._most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
 
     def display(self, forms, left_out):
-        """`forms` are the fields of one JSON object. What is left out is told at once, how much in the end."""
+        """`forms` are the fields of one JSON object. What is left out is told at once, and how much last."""
         with self._lock:
             if not forms and self.has_left_out:
                 self.left_out += left_out
