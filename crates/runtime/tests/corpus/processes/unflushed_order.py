@@ -1,0 +1,6 @@
+# Common, and a trap: what is printed here waits in a buffer while the child writes at once.
+import subprocess
+
+print("Running the command...")
+subprocess.run(["echo", "output of the command"])
+print("Done.")
