@@ -137,3 +137,8 @@ pub mod text {
 #[cfg(all(doctest, feature = "native"))]
 #[doc = include_str!("../../../docs/guide/embedding.md")]
 struct EmbeddingGuide;
+
+/// Runs the example of another chapter.
+#[cfg(all(doctest, feature = "native"))]
+#[doc = include_str!("../../../docs/guide/scripts.md")]
+struct ScriptsGuide;

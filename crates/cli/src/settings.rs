@@ -39,8 +39,6 @@ pub(crate) struct Settings {
     pub(crate) blueprint: Blueprint,
     /// Values of the secrets that the config names, if this environment has them.
     pub(crate) secrets: BTreeMap<String, Secret>,
-    /// Secrets that the config names and that this environment lacks.
-    pub(crate) missing_secrets: Vec<String>,
     /// Whether the sandbox file says what mode scripts run in.
     pub(crate) has_mode: bool,
     engine: EngineName,
@@ -57,7 +55,13 @@ impl Settings {
         overlay(&mut config, options)?;
         config.validate().map_err(name_option)?;
         let tools = options.tool.iter().map(PathBuf::as_path).map(read_tool).collect::<Result<_>>()?;
-        let (mut secrets, missing_secrets) = look_up(&config.secrets)?;
+        let (mut secrets, missing) = look_up(&config.secrets)?;
+        if !missing.is_empty() {
+            bail!(
+                "no value for {}: set it in the environment that belljar runs in",
+                missing.iter().map(|name| format!("secret {name}")).collect::<Vec<_>>().join(", ")
+            );
+        }
         // The guest does not get the secrets that the proxy adds. The policy itself reports a
         // missing one.
         let injected: Vec<String> =
@@ -65,7 +69,7 @@ impl Settings {
         secrets.extend(look_up(&injected)?.0);
         let host_path_map = options.map_path.iter().map(|pair| path_pair(pair)).collect::<Result<_>>()?;
         let blueprint = Blueprint { tools, ..Blueprint::new(config) };
-        Ok(Self { blueprint, secrets, missing_secrets, has_mode, engine, host_path_map })
+        Ok(Self { blueprint, secrets, has_mode, engine, host_path_map })
     }
 
     /// The library, set up with these settings.

@@ -20,6 +20,9 @@ pub const PYTHON: &str = "/opt/python";
 pub const BELLJAR: &str = "/run/belljar";
 /// The supervisor's files in a container.
 pub const SUPERVISOR: &str = "/opt/belljar";
+/// Where things are mounted first that are granted inside the workspace. A cell's own workspace does
+/// not exist yet then.
+pub const GRANTS: &str = "/run/belljar/grants";
 /// Where a container finds the socket of its proxy.
 pub const EGRESS: &str = "/run/belljar-egress";
 /// Certificates that programs in a guest trust, if the usual ones are not enough.
@@ -39,7 +42,7 @@ pub const TEMPLATE_SETTINGS: &str = "template.json";
 pub const CHANNEL: u16 = 900;
 
 /// Guest paths that Belljar fills itself, on any engine. Nothing may be granted at, inside or above
-/// one.
+/// one, except [inside the workspace](is_in_workspace).
 pub const RESERVED: [&str; 21] = [
     BELLJAR,
     EGRESS,
@@ -79,6 +82,11 @@ pub fn through_link(path: &str) -> Option<(&'static str, String)> {
     })
 }
 
+/// Whether a path lies inside the workspace. Something may be granted there.
+pub fn is_in_workspace(path: &str) -> bool {
+    Path::new(path) != Path::new(WORKSPACE) && Path::new(path).starts_with(WORKSPACE)
+}
+
 /// Whether one path is the other or lies inside it, component by component.
 pub fn overlap(one: &str, other: &str) -> bool {
     Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
@@ -91,7 +99,8 @@ mod tests {
     /// A grant there would hide Belljar's own files.
     #[test]
     fn every_place_is_reserved() {
-        for place in SCRATCH.into_iter().chain([AUTHORITIES, PROC, EGRESS, LAYER, PYTHON, SUPERVISOR, TOOLS])
+        for place in
+            SCRATCH.into_iter().chain([AUTHORITIES, GRANTS, PROC, EGRESS, LAYER, PYTHON, SUPERVISOR, TOOLS])
         {
             assert!(RESERVED.iter().any(|reserved| Path::new(place).starts_with(reserved)), "{place}");
         }

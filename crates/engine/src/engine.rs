@@ -76,12 +76,22 @@ pub struct Blueprint {
     /// says. No cell sees them. A runtime fills them in from its own secrets. Callers who use an
     /// engine directly set them here.
     pub injected: BTreeMap<String, Secret>,
+    /// Whether to go on with secrets that have no value and tools that do not load. Runs then fail
+    /// with what is missing, or have a warning. Otherwise a runtime refuses such a blueprint.
+    pub is_lenient: bool,
 }
 
 impl Blueprint {
     /// A config without tools.
     pub fn new(config: SandboxConfig) -> Self {
-        Self { config, tools: Vec::new(), injected: BTreeMap::new() }
+        Self { config, tools: Vec::new(), injected: BTreeMap::new(), is_lenient: false }
+    }
+
+    /// Goes on with secrets that have no value and tools that do not load.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
     }
 }
 
@@ -105,4 +115,13 @@ pub struct TemplateReport {
     pub tools: Vec<String>,
     /// A tool that did not load, or a preload that failed. Worth knowing, but no reason to stop.
     pub warnings: Vec<String>,
+}
+
+impl TemplateReport {
+    /// The warnings about tools that did not load. The harness writes them, and nobody else can
+    /// begin a line like that.
+    pub fn broken_tools(&self) -> impl Iterator<Item = &str> {
+        let is_one = |line: &&String| line.starts_with("tool file ") && line.contains(" did not load: ");
+        self.warnings.iter().filter(is_one).map(String::as_str)
+    }
 }

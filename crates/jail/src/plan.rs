@@ -2,7 +2,7 @@
 
 use crate::proc;
 use crate::seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
-use crate::sys::cell::{self, CellPlan, PlannedLimit, PlannedMount};
+use crate::sys::cell::{self, CellPlan, MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
 /// The shared object that the zygote loads as the Python module `belljar_cell`.
@@ -33,6 +33,9 @@ pub struct CellLimits {
     pub processes: Option<u64>,
     /// Bytes of memory, if no cgroup counts them. The limit then applies to each process alone.
     pub memory_per_process: Option<u64>,
+    /// What is mounted inside the workspace: where it is, where it goes, and whether it is a
+    /// directory.
+    pub granted_inside: Vec<(String, String, bool)>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, or 0 for none.
@@ -90,6 +93,12 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         ]
         .into_iter()
         .chain(proc::mounts(&limits.stand_ins))
+        .chain(limits.granted_inside.iter().map(|(place, target, is_directory)| PlannedMount {
+            kind: place.clone(),
+            target: target.clone(),
+            flags: kernel::MS_BIND | kernel::MS_REC,
+            options: if *is_directory { MAKE_DIRECTORY } else { MAKE_FILE }.into(),
+        }))
         .collect(),
         rlimits,
         extra_data: limits.memory_per_process.unwrap_or(0),

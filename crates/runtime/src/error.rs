@@ -63,6 +63,12 @@ pub enum RuntimeError {
     /// A secret cannot be given to a sandbox, or could not be hidden.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Tools did not load.
+    #[error("{}. Repair or leave them out, or go on without them (Blueprint::lenient)", .reasons.join("; "))]
+    Tools {
+        /// Which, and why.
+        reasons: Vec<String>,
+    },
     /// A file did not get into the cell, or out of it.
     #[error(transparent)]
     Files(#[from] FilesError),
@@ -89,6 +95,7 @@ impl RuntimeError {
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }
             | Self::Secret(_)
+            | Self::Tools { .. }
             | Self::NoEngine => Fault::Caller,
         }
     }

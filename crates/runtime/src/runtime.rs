@@ -174,9 +174,17 @@ impl Runtime {
     ) -> Result<Sandbox, RuntimeError> {
         let config = blueprint.config.clone();
         self.secrets.check_for(&config)?;
+        let is_lenient = blueprint.is_lenient;
+        if !is_lenient {
+            self.secrets.check_complete(&config)?;
+        }
         blueprint.injected =
             self.secrets.only(config.network_policy.inject.iter().map(|injection| &injection.secret));
         let hold = self.pool.open(blueprint, progress).await?;
+        let broken: Vec<String> = hold.report().broken_tools().map(str::to_owned).collect();
+        if !is_lenient && !broken.is_empty() {
+            return Err(RuntimeError::Tools { reasons: broken });
+        }
         let values = self.secrets.only(&config.secrets);
         let injected: Vec<_> = self.secrets.injected_by(&config).map(|(_, value)| value.clone()).collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)

@@ -60,6 +60,14 @@ struct Failure {
     exit_code: Option<i32>,
 }
 
+impl Failure {
+    /// Whether an allocation failed and nobody caught it.
+    fn is_of_memory(&self) -> bool {
+        let name = self.message.split(':').next().unwrap_or_default();
+        name == "MemoryError" || name.ends_with("ArrayMemoryError")
+    }
+}
+
 impl Transcript {
     /// An empty transcript. `mask` hides the secrets that the run was granted.
     pub(crate) fn new(id: ExecutionId, mode: ExecutionMode, mask: Mask) -> Self {

@@ -166,9 +166,6 @@ pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
         }
         Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
         Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),
-        Verdict::Exception if !settings.missing_secrets.is_empty() => {
-            format!("set {} in the environment that belljar runs in", settings.missing_secrets.join(", "))
-        }
         _ => return None,
     })
 }

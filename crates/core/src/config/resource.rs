@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::layout::{RESERVED, overlap, through_link};
+use crate::layout::{RESERVED, is_in_workspace, overlap, through_link};
 
 /// One host file or directory that a sandbox sees. It is read-only by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ fn check_target(path: &str) -> Result<(), String> {
     if let Some((link, meant)) = through_link(path) {
         return Err(format!("must not go through {link:?}, which is a link in many images: say {meant:?}"));
     }
-    match RESERVED.iter().find(|place| overlap(path, place)) {
+    match RESERVED.iter().find(|place| overlap(path, place) && !is_in_workspace(path)) {
         Some(place) => {
             Err(format!("must not be at, inside or above {place:?}, which the sandbox fills itself"))
         }
@@ -251,7 +251,15 @@ mod tests {
             let text = FileResource::new("/a", guest).validate().unwrap_err().to_string();
             assert!(text.contains("which the sandbox fills itself"), "{guest}: {text}");
         }
-        for guest in ["/data", "/etcetera", "/opt/models", "/run/other", "/workspaces", "/home/me"] {
+        for guest in [
+            "/data",
+            "/etcetera",
+            "/opt/models",
+            "/run/other",
+            "/workspaces",
+            "/home/me",
+            "/workspace/in/data",
+        ] {
             assert_eq!(FileResource::new("/a", guest).validate(), Ok(()), "{guest}");
         }
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use belljar_core::layout;
+
 use super::address::{Address, Surroundings};
 use super::build::{self, BuildSettings};
 use super::cell::Living;
@@ -115,7 +117,11 @@ impl DockerEngine {
             daemon: self.daemon.clone(),
             controller: self.controller.clone(),
             grants,
-            uses: self.settings.max_uses.max(1),
+            // What is granted inside the workspace is in the way of whoever empties that.
+            uses: match config.resources.iter().any(|each| layout::is_in_workspace(&each.container_path)) {
+                true => 1,
+                false => self.settings.max_uses.max(1),
+            },
             ready_within: self.settings.ready_within,
             sidecar,
             living: Living::default(),

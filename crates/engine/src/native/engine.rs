@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use belljar_core::config::ResourceLimits;
+use belljar_core::config::{ResourceLimits, SandboxConfig};
 use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
@@ -20,7 +20,7 @@ use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Reaper;
 use super::resources::Resources;
-use super::root;
+use super::root::{self, GuestRoot};
 use super::settings::Settled;
 use super::template::NativeTemplate;
 use super::zygote::Zygote;
@@ -71,7 +71,8 @@ impl NativeEngine {
         })
     }
 
-    fn cell_limits(&self, limits: &ResourceLimits, scratch_mb: u64, writable: Vec<String>) -> CellLimits {
+    fn cell_limits(&self, config: &SandboxConfig, guest: &mut GuestRoot) -> CellLimits {
+        let (limits, scratch_mb) = (&config.resource_limits, config.scratch_size_mb);
         CellLimits {
             scratch: layout::SCRATCH.map(str::to_owned),
             stand_ins: layout::PROC.into(),
@@ -87,7 +88,8 @@ impl NativeEngine {
                 .then_some(u64::from(limits.pids_limit) + 1),
             memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
                 .then_some(limits.memory_mb * MIB),
-            writable,
+            granted_inside: std::mem::take(&mut guest.granted_inside),
+            writable: std::mem::take(&mut guest.writable),
             landlock: self.landlock,
         }
     }
@@ -111,6 +113,24 @@ impl NativeEngine {
         asked.min(ours.saturating_sub(SPARE).max(LEAST))
     }
 
+    /// Says which limits count for each process by itself, or for nothing, because there are no
+    /// control groups.
+    fn weaker_limits(&self) -> Option<String> {
+        let weaker = [
+            (Controller::Memory, "memory_mb counts for each process by itself"),
+            (Controller::Pids, "pids_limit counts all processes of this user"),
+            (Controller::Cpu, "cpu_quota is not kept"),
+        ];
+        let missing = weaker.into_iter().filter(|(controller, _)| !self.resources.cgroups.has(*controller));
+        let missing: Vec<&str> = missing.map(|(_, meaning)| meaning).collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "limits are weaker here, without control groups: {}; `belljar doctor` says what to do",
+                missing.join(", ")
+            )
+        })
+    }
+
     async fn make_ready(
         &self,
         blueprint: &Blueprint,
@@ -127,13 +147,14 @@ impl NativeEngine {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
-        let cell_limits = self.cell_limits(limits, config.scratch_size_mb, guest.writable);
+        let cell_limits = self.cell_limits(config, &mut guest);
         if cell_limits.open_files < u64::from(limits.open_files) {
             guest.warnings.push(format!(
                 "open_files is {} and not {}: cells share this user's id, and the rest is needed to make them; raise the hard limit (ulimit -Hn)",
                 cell_limits.open_files, limits.open_files,
             ));
         }
+        guest.warnings.extend(self.weaker_limits());
         let plan = plan_cell(&cell_limits);
         let spec = JailSpec {
             identity: self.identity,

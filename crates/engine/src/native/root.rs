@@ -26,6 +26,9 @@ pub(super) struct GuestRoot {
     pub(super) env: Vec<(String, String)>,
     /// Paths a guest may write to, besides its scratch directories.
     pub(super) writable: Vec<String>,
+    /// What is granted inside the workspace: where it is mounted first, where it goes, and whether
+    /// it is a directory.
+    pub(super) granted_inside: Vec<(String, String, bool)>,
     /// Warnings about grants that the files' own permissions block.
     pub(super) warnings: Vec<String>,
     /// The granted files, held open from the check until they are mounted.
@@ -45,7 +48,7 @@ pub(super) fn lay_out(
     entries.extend(belljar_jail::stand_ins(layout::PROC, HOST_NAME));
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
-    let (mut writable, mut warnings) = (Vec::new(), Vec::new());
+    let (mut writable, mut warnings, mut granted_inside) = (Vec::new(), Vec::new(), Vec::new());
     let resources = &blueprint.config.resources;
     let grants = grants::open_all(resources)?;
     for (resource, grant) in resources.iter().zip(&grants) {
@@ -55,9 +58,15 @@ pub(super) fn lay_out(
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
+        let mut target = resource.container_path.clone();
+        if layout::is_in_workspace(&target) {
+            let place = format!("{}/{}", layout::GRANTS, granted_inside.len());
+            granted_inside.push((place.clone(), target, grant.metadata.is_dir()));
+            target = place;
+        }
         entries.push(RootEntry::Bind {
             source: grant.path.clone(),
-            target: resource.container_path.clone().into(),
+            target: target.into(),
             writable: !resource.read_only,
             expected: Expected::File(grant.identity),
         });
@@ -81,7 +90,8 @@ pub(super) fn lay_out(
     let home = |path| Guest::place(layout::BELLJAR, path);
     entries.extend(PYTHON.files.iter().map(|part| file(&home(part.path), part.text)));
     entries.push(file(&home(layout::TEMPLATE_SETTINGS), &guest::template_settings(blueprint).to_string()));
-    Ok(GuestRoot { entries, python, env: environment(blueprint, library_path), writable, warnings, grants })
+    let env = environment(blueprint, library_path);
+    Ok(GuestRoot { entries, python, env, writable, granted_inside, warnings, grants })
 }
 
 /// A warning if the permissions of a granted file keep guests out, who are "others" to it.

@@ -58,6 +58,18 @@ pub enum SecretError {
         /// How long a value with that name may be.
         most: usize,
     },
+    /// A config names secrets, and nobody gave their values.
+    #[error(
+        "sandbox `{sandbox}` needs secrets that have no value: {}. Give them to the runtime, or go on without them \
+         (Blueprint::lenient)",
+        .names.join(", ")
+    )]
+    Missing {
+        /// The sandbox.
+        sandbox: String,
+        /// Which, all of them.
+        names: Vec<String>,
+    },
     /// There are too many.
     #[error(
         "sandbox `{sandbox}` has {count} secrets and may have {most}, because every run is given all of them. Put them into a \
@@ -131,6 +143,16 @@ impl Secrets {
         match short {
             Some((name, _)) => Err(SecretError::Short { name: name.clone(), least: mask::SHORTEST }),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses a config whose secrets are not all here. An empty value counts as missing.
+    pub(crate) fn check_complete(&self, config: &SandboxConfig) -> Result<(), SecretError> {
+        let is_missing = |name: &&String| self.get(name).is_none_or(|value| value.expose().is_empty());
+        let names: Vec<String> = config.secrets.iter().filter(is_missing).cloned().collect();
+        match names.is_empty() {
+            true => Ok(()),
+            false => Err(SecretError::Missing { sandbox: config.name.clone(), names }),
         }
     }
 

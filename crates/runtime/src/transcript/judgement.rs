@@ -25,6 +25,8 @@ impl Transcript {
             // What the kernel says about a limit counts more than what the script made of it.
             let verdict = match facts {
                 Facts { used, .. } if used.oom_kills > Some(0) => Verdict::Oom,
+                // Nobody counts here, so the interpreter's own word is all there is.
+                Facts { used, .. } if used.oom_kills.is_none() && failure.is_of_memory() => Verdict::Oom,
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
                 Facts { was_interrupted: true, .. } => Verdict::Cancelled,

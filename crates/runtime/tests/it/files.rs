@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use belljar_runtime::{
-    CollectLimits, Collected, ExecutionMode, ExecutionRequest, ExecutionResult, Fault, FilesError,
-    RuntimeError, Sandbox, Verdict,
+    CollectLimits, Collected, ExecutionMode, ExecutionRequest, ExecutionResult, Fault, FileResource,
+    FilesError, RuntimeError, Sandbox, SandboxConfig, Verdict,
 };
 use belljar_testing::{HANG, config, data, engine, needs_isolation, runtime, sandbox_with};
 
@@ -307,4 +307,40 @@ async fn a_cancelled_run_puts_in_nothing_more() {
     let result = tokio::time::timeout(HANG, execution.result()).await.expect("hangs").unwrap();
     assert!(matches!(result.verdict, Verdict::Cancelled | Verdict::Ok), "{result:#?}");
     assert_eq!(run(&sandbox, program("print(os.listdir())")).await.stdout, "[]\n");
+}
+
+#[tokio::test]
+async fn a_grant_may_be_inside_the_workspace_and_is_not_collected() {
+    if needs_isolation("it grants nothing") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let here = tempfile::tempdir().unwrap();
+    let (shared, file) = (here.path().join("shared"), here.path().join("one.txt"));
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("kept"), "kept").unwrap();
+    fs::write(&file, "one").unwrap();
+    for path in [here.path(), &shared] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let resource =
+        |host: &Path, guest: &str, read_only| FileResource { read_only, ..FileResource::new(host, guest) };
+    let resources =
+        vec![resource(&shared, "/workspace/in/shared", false), resource(&file, "/workspace/one.txt", true)];
+    let sandbox = sandbox_with(&runtime, SandboxConfig { resources, ..config() }).await;
+    let script = "print(open('one.txt').read(), os.listdir('in/shared'))\n\
+        open('in/shared/new', 'w').write('new')\nopen('own', 'w').write('own')\n\
+        try: open('one.txt', 'w')\nexcept OSError as error: print(error.errno in (13, 30))";
+    for _ in 0..2 {
+        let result = run(&sandbox, program(script).collecting(["*"])).await;
+        assert_eq!(result.stdout, "one ['kept']\nTrue\n", "{result:#?}");
+        assert_eq!(names(&result), ["own"]);
+        assert_eq!(fs::read_to_string(shared.join("new")).unwrap(), "new");
+        fs::remove_file(shared.join("new")).unwrap();
+    }
+    let error = sandbox.run(program("1").with_file("in/shared/x", "x")).await.unwrap_err();
+    assert!(error.to_string().contains("in/shared/x"), "{error}");
+    drop(sandbox);
+    runtime.shutdown().await;
+    assert_eq!(fs::read_to_string(shared.join("kept")).unwrap(), "kept");
 }

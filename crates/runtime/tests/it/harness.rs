@@ -129,7 +129,11 @@ async fn a_fork_of_the_scripts_own_is_repaired_as_any_other() {
 async fn missing_secrets_are_listed_all_at_once() {
     let Some(runtime) = runtime() else { return };
     let secrets = ["FIRST", "SECOND"].map(String::from).to_vec();
-    let sandbox = sandbox_with(&runtime, SandboxConfig { secrets, ..config() }).await;
+    let config = SandboxConfig { secrets, ..config() };
+    let error = runtime.sandbox(config.clone()).await.err().expect("it is refused");
+    assert!(error.to_string().contains("have no value: FIRST, SECOND"), "{error}");
+    let lenient = belljar_runtime::Blueprint::new(config).lenient();
+    let sandbox = runtime.prepare(lenient, &mut |_| {}).await.unwrap();
     let result = run(&sandbox, "emit_result(1)").await;
     assert_eq!(result.error.as_deref(), Some("Missing required environment variables: ['FIRST', 'SECOND']"));
 }

@@ -1,5 +1,6 @@
 //! Guest tools: Python files whose functions scripts can call.
 
+use belljar_runtime::{Blueprint, Fault, RuntimeError, ToolSource};
 use belljar_testing::{config, data, run, runtime, sandbox_with_tools};
 
 const PROFILE: &str = "import asyncio\n\nasync def fetch_profile(user_id):\n    await asyncio.sleep(0)\n    return ToolResponse(True, {'name': user_id})\n\ndef add(a, b):\n    return a + b\n";
@@ -23,7 +24,12 @@ async fn a_tool_that_does_not_load_is_named_with_its_line_and_the_rest_load() {
         ("bad_import.py", "x = 1\n\nimport not_there\n"),
         ("good.py", "def ok(): return 1\n"),
     ];
-    let sandbox = sandbox_with_tools(&runtime, &tools).await;
+    let sources = tools.map(|(name, source)| ToolSource { file_name: name.into(), source: source.into() });
+    let blueprint = Blueprint { tools: sources.into(), ..Blueprint::new(config()) };
+    let error = runtime.prepare(blueprint.clone(), &mut |_| {}).await.err().expect("it is refused");
+    assert!(matches!(&error, RuntimeError::Tools { reasons } if reasons.len() == 2), "{error}");
+    assert_eq!(error.fault(), Fault::Caller);
+    let sandbox = runtime.prepare(blueprint.lenient(), &mut |_| {}).await.unwrap();
     let result = run(&sandbox, "emit_result(ok())").await;
     assert_eq!(data(&result), "1");
     let warnings = result.warnings.join("\n");
@@ -49,8 +55,7 @@ async fn tool_names_that_are_paths_are_refused() {
     let Some(runtime) = runtime() else { return };
     for name in ["../x.py", "a/b.py", "x.txt", ".py", ".hidden.py"] {
         let tool = belljar_runtime::ToolSource { file_name: name.into(), source: String::new() };
-        let blueprint =
-            belljar_runtime::Blueprint { tools: vec![tool], ..belljar_runtime::Blueprint::new(config()) };
+        let blueprint = Blueprint { tools: vec![tool], ..Blueprint::new(config()) };
         assert!(runtime.prepare(blueprint, &mut |_| {}).await.is_err(), "{name} was taken");
     }
 }

@@ -153,7 +153,7 @@ async fn tools_can_be_called_and_are_reported(subject: &Subject) {
     let tool =
         |file_name: &str, source: &str| ToolSource { file_name: file_name.into(), source: source.into() };
     let tools = vec![tool("good.py", source), tool("bad.py", "x = 1\nimport not_there\n")];
-    let blueprint = Blueprint { tools, ..Blueprint::new(config()) };
+    let blueprint = Blueprint { tools, ..Blueprint::new(config()).lenient() };
     let sandbox = in_time(subject.runtime.prepare(blueprint, &mut |_| {})).await.expect("it is made ready");
     assert_eq!(sandbox.report().tools, ["fetch", "add"]);
     let result = run(&sandbox, "emit_result([fetch(who='u9').data['name'], add(1, 2)])").await;

@@ -310,6 +310,8 @@ class Supervisor:
     def _reset(self):
         try:
             kill_all()
+            if any(grant.startswith(place + "/") for grant in self._settings["granted"] for place in self._places):
+                raise RuntimeError("emptying a place would empty what is granted inside it")
             self._stdin.close()
             if self._guest is not None:
                 self._guest.close()

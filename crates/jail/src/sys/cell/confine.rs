@@ -11,10 +11,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use super::clone::clone_into_cell;
 use super::kernel::{self, Forked};
-use super::plan::CellPlan;
+use super::plan::{CellPlan, MAKE_DIRECTORY, MAKE_FILE, PlannedMount};
 
 /// The number of the private channel in a cell. The guest's status socket has the next number,
 /// until nothing can fail any more. Both are high, because programs expect low numbers to be free,
@@ -136,7 +137,8 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
     kernel::new_session().step(|| "begin a session".into())?;
     let mut locks = None;
     for mount in &plan.mounts {
-        kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, &mount.options)
+        let options = make_place(mount).step(|| format!("make {}", mount.target))?;
+        kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
         if mount.kind == "proc" {
             // Open it before it is covered, because the file shows locks of the whole machine. Not
@@ -166,6 +168,21 @@ fn install_filter(plan: &CellPlan, parts: &CellParts<'_>) -> Step<Option<RawFd>>
             Ok(None)
         }
     }
+}
+
+/// Makes the place of a mount, if that is inside another mount of the cell. Returns the options that
+/// are left.
+fn make_place(mount: &PlannedMount) -> io::Result<&str> {
+    let place = Path::new(&mount.target);
+    match mount.options.as_str() {
+        MAKE_DIRECTORY => std::fs::create_dir_all(place)?,
+        MAKE_FILE => {
+            std::fs::create_dir_all(place.parent().unwrap_or(place))?;
+            File::create_new(place).map(drop)?;
+        }
+        options => return Ok(options),
+    }
+    Ok("")
 }
 
 /// Gives the host a handle on each scratch space. When a script fails, the kernel's figure on

@@ -37,15 +37,20 @@ pub struct CellPlan {
 /// One file system to mount in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMount {
-    /// `tmpfs` or `proc`.
+    /// `tmpfs` or `proc`, or what is bound there.
     pub kind: String,
     /// Where it is mounted.
     pub target: String,
     /// `MS_*` flags.
     pub flags: u64,
-    /// The file system's own options.
+    /// The file system's own options, [`MAKE_DIRECTORY`] or [`MAKE_FILE`].
     pub options: String,
 }
+
+/// In the options of a mount: its place is a directory that is not there yet.
+pub(crate) const MAKE_DIRECTORY: &str = "make=directory";
+/// In the options of a mount: its place is a file that is not there yet.
+pub(crate) const MAKE_FILE: &str = "make=file";
 
 /// One `setrlimit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,113 @@
+//! `belljar run` runs scripts as `python` does: arguments, stdin, files, exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::belljar::{belljar, command, finish};
+
+#[test]
+fn arguments_and_the_exit_code_are_the_scripts_own() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("tool.py");
+    let script = "\u{feff}# -*- coding: utf-8 -*-\r\nimport sys\r\nprint(__file__, sys.argv[1:], 'ü')\r\nsys.exit(7)\r\n";
+    fs::write(&path, script).unwrap();
+    let outcome = belljar(&["run", path.to_str().unwrap(), "--", "-x", "--json", "a b"], "");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(7), ""), "{outcome:#?}");
+    assert_eq!(outcome.stdout, "/workspace/tool.py ['-x', '--json', 'a b'] ü\n");
+    let outcome = belljar(&["run", "-c", "import sys; print(sys.argv)", "--", "x"], "");
+    assert_eq!(outcome.stdout, "['-c', 'x']\n", "{outcome:#?}");
+    let latin = place.path().join("latin.py");
+    fs::write(&latin, b"# coding: latin-1\nprint('\xfc')\n").unwrap();
+    assert_eq!(belljar(&["run", latin.to_str().unwrap()], "").stdout, "ü\n");
+    fs::write(&latin, b"# coding: koi8-r\nprint('\xfc')\n").unwrap();
+    let outcome = belljar(&["run", latin.to_str().unwrap()], "");
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("encoded as koi8-r: save it as UTF-8"), "{outcome:#?}");
+}
+
+#[test]
+fn stdin_goes_to_the_script_unless_it_is_the_script() {
+    let script = "import sys; print(repr(sys.stdin.read()))";
+    assert_eq!(belljar(&["run", "-c", script], "some\ninput").stdout, "'some\\ninput'\n");
+    assert_eq!(belljar(&["run", "--no-stdin", "-c", script], "some").stdout, "''\n");
+    assert_eq!(belljar(&["run", "-"], script).stdout, "''\n");
+    let mut nothing = command(&["run", "-c", script]);
+    nothing.stdin(Stdio::null());
+    let output = nothing.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "''\n");
+    assert_eq!(belljar(&["run", "-m", "json.tool", "--", "--compact"], "{ \"a\": 1 }").stdout, "{\"a\":1}\n");
+    let outcome = belljar(&["run", "-m", "no such"], "");
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    let outcome = belljar(&["run", "-m", "nosuchmodule"], "");
+    assert_eq!(outcome.code, Some(1), "{outcome:#?}");
+}
+
+/// A script that answers before its input has ended gets the rest later.
+#[test]
+fn stdin_is_passed_on_as_it_comes() {
+    use std::io::{BufRead, BufReader};
+    let mut child = command(&["run", "-c", "while True: print('got', input(), flush=True)"]).spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut lines = BufReader::new(stdout).lines();
+    for word in ["one", "two"] {
+        writeln!(stdin, "{word}").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), format!("got {word}"));
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(1), "EOFError");
+}
+
+#[test]
+fn files_go_in_and_come_out() {
+    let place = tempfile::tempdir().unwrap();
+    let here = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(here("lib/pkg")).unwrap();
+    fs::write(here("lib/pkg/__init__.py"), "X = 1").unwrap();
+    fs::write(here("lib/side.py"), "Y = 2").unwrap();
+    fs::write(here("a:b.txt"), "colon").unwrap();
+    let script = "import side, pkg\nprint(side.Y, pkg.X, open('a:b.txt').read(), open('in/c').read())\n\
+                  open('new.txt', 'w').write('n')\nos.makedirs('p'); open('p/x.png', 'w').write('x')";
+    let (lib, colon, renamed) =
+        (format!("{}:.", here("lib")), here("a:b.txt"), format!("{}:in/c", here("a:b.txt")));
+    let base = ["run", "-c", script, "--file", &lib, "--file", &colon, "--file", &renamed];
+    let out = here("out");
+    let outcome = belljar(&[&base[..], &["--out", &out]].concat(), "");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "2 1 colon colon\n"), "{outcome:#?}");
+    assert_eq!(outcome.stderr.matches("saved ").count(), 2, "{outcome:#?}");
+    assert_eq!(fs::read_to_string(here("out/p/x.png")).unwrap(), "x");
+    let out = here("some");
+    let outcome = belljar(&[&base[..], &["--out", &out, "--collect", "*.png", "--json"]].concat(), "");
+    let result = outcome.json();
+    assert_eq!(result["files"][0]["path"], format!("{out}/p/x.png"), "{result:#}");
+    assert_eq!(result["files"].as_array().unwrap().len(), 1);
+    assert!(!fs::exists(here("some/new.txt")).unwrap());
+    for (options, said) in [
+        (&["--collect", "*"][..], "--out"),
+        (&["--file", "/no/such"], "/no/such"),
+        (&["--file", &format!("{}:../x", here("a:b.txt"))], ".."),
+        (&["--out", &here("a:b.txt")], "a:b.txt"),
+        (&["--out", "x", "--collect", "["], "no pattern"),
+    ] {
+        let outcome = belljar(&[&["run", "-c", "1"], options].concat(), "");
+        assert_eq!(outcome.code, Some(2), "{options:?}: {outcome:#?}");
+        assert!(outcome.stderr.contains(said), "{options:?}: {outcome:#?}");
+    }
+}
+
+#[test]
+fn sizes_and_times_have_units() {
+    let script = "import resource; print(os.statvfs('.').f_blocks * os.statvfs('.').f_frsize >> 20)";
+    let outcome =
+        belljar(&["run", "--disk", "0.125g", "--timeout", "1m", "--memory", "256MiB", "-c", script], "");
+    assert_eq!(outcome.stdout, "128\n", "{outcome:#?}");
+    let outcome = belljar(&["run", "--timeout", "300ms", "-c", "while True: pass"], "");
+    assert_eq!(outcome.code, Some(124), "{outcome:#?}");
+    let outcome = belljar(&["run", "--timeout", "soon", "-c", "1"], "");
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.stderr.contains("2m30s"), "{outcome:#?}");
+    let help = finish(command(&["run", "--help"]), "").stdout;
+    for default in ["[default: 60s]", "[default: 512m]", "[default: 64m]"] {
+        assert!(help.contains(default), "{default}: {help}");
+    }
+}
