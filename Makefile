@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
+.PHONY: help build demo test test-corpus faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,6 +15,10 @@ demo: build ## see a script run: streaming, a tool call, a caught failure, a lim
 
 test: ## everything that can be tested here
 	@scripts/test
+
+ENGINE ?= native
+test-corpus: build ## three hundred scripts, inside and outside, compared; ENGINE=docker for containers
+	@scripts/corpus --engine $(ENGINE)
 
 faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes
 	@scripts/faults

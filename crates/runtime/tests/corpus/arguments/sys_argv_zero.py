@@ -1,3 +1,4 @@
+# differs: the script runs as `python /workspace/NAME`
 import os
 import sys
 

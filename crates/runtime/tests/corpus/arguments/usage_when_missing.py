@@ -1,3 +1,4 @@
+# differs: the script runs as `python /workspace/NAME`
 import sys
 
 if len(sys.argv) < 2:

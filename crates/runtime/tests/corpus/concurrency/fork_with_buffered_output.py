@@ -1,3 +1,4 @@
+# differs: stdout is written line by line, as to a terminal
 import os
 
 # Both processes hold what was printed and not yet written, if stdout is buffered.

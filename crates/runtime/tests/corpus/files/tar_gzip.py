@@ -7,8 +7,16 @@ os.makedirs("pack/inner")
 for name in ("pack/one.txt", "pack/inner/two.txt"):
     with open(name, "w") as f:
         f.write(name * 2)
+
+
+def anonymous(member):
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = "root"
+    return member
+
+
 with tarfile.open("pack.tar.gz", "w:gz") as t:
-    t.add("pack", filter=lambda m: m.replace(uid=0, gid=0, uname="root", gname="root", mtime=0, deep=False))
+    t.add("pack", filter=anonymous)
     info = tarfile.TarInfo("memo.txt")
     info.size = 5
     t.addfile(info, io.BytesIO(b"hello"))

@@ -17,4 +17,4 @@ print(inspect.signature(example), inspect.getdoc(example), inspect.getcomments(T
 print(inspect.getsourcelines(Thing.method)[1], inspect.getfile(Thing) == __file__)
 print(inspect.getmembers(Thing, inspect.isfunction)[0][0], inspect.getmodule(example).__name__)
 frame = inspect.currentframe()
-print(frame.f_lineno, frame.f_code.co_name, frame.f_back)
+print(frame.f_lineno, frame.f_code.co_name, frame.f_globals is globals())

@@ -1,3 +1,4 @@
+# differs: some modules are imported already, and emit_result is there
 import sys
 
 # What an empty program has loaded before it begins, of the better known.

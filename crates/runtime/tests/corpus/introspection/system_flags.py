@@ -1,3 +1,4 @@
+# differs: the interpreter of a cell starts isolated (-I -S)
 import sys
 
 print(sys.flags.isolated, sys.flags.no_site, sys.flags.ignore_environment, sys.flags.safe_path if hasattr(sys.flags, "safe_path") else False)

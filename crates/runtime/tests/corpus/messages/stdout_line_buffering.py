@@ -1,6 +1,5 @@
+# differs: stdout is written line by line, as to a terminal
 import sys
 
-# Into a pipe, stdout is not line buffered.
-print(sys.stdout.line_buffering)
-sys.stdout.reconfigure(line_buffering=True, encoding="utf-8", errors="replace")
-print(sys.stdout.line_buffering, "é")
+# Into a pipe, stdout of Python is not line buffered.
+print(sys.stdout.line_buffering, sys.stderr.line_buffering)

@@ -1,3 +1,4 @@
+# differs: frames of the harness are below those of the script
 import inspect
 import sys
 import traceback

@@ -1,3 +1,4 @@
+# differs: `await` works outside of functions
 # Python refuses `await` outside a function.
 import asyncio
 

@@ -1,3 +1,4 @@
+# differs: the time limit has set SIGALRM and its timer
 import signal
 
 print(signal.alarm(0))
