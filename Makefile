@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-packages faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
+.PHONY: help build demo test test-packages test-corpus faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -18,6 +18,10 @@ test: ## everything that can be tested here
 
 test-packages: build ## forty packages, each in a real use, on native cells and in containers; a few GB of cache
 	@BELLJAR=$(BELLJAR) scripts/test-packages
+
+ENGINE ?= native
+test-corpus: build ## three hundred scripts, inside and outside, compared; ENGINE=docker for containers
+	@scripts/corpus --engine $(ENGINE)
 
 faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes
 	@scripts/faults

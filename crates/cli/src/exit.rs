@@ -20,11 +20,13 @@ pub(crate) enum End {
     Interrupted(Interrupt),
 }
 
-/// The exit code for every outcome. A program that ends by itself chooses its own.
+/// The exit code for every outcome. A program that ends by itself chooses its own, and one that a
+/// signal ends has the code that a shell shows.
 pub(crate) fn code(outcome: &Result<End, CliError>) -> u8 {
     match outcome {
         // As the kernel has it.
         Ok(End::RanProgram(Verdict::Exited { code })) => code.rem_euclid(256) as u8,
+        Ok(End::RanProgram(Verdict::Signaled { signal })) => 128u8.wrapping_add(signal.rem_euclid(128) as u8),
         other => meaning(other).number(),
     }
 }
@@ -63,6 +65,8 @@ mod tests {
         assert_eq!(code(&Ok(End::Ran(Verdict::Exited { code: 3 }))), 1);
         assert_eq!(code(&Ok(End::RanProgram(Verdict::Exited { code: 3 }))), 3);
         assert_eq!(code(&Ok(End::RanProgram(Verdict::Exception))), 1);
+        assert_eq!(code(&Ok(End::RanProgram(Verdict::Signaled { signal: 15 }))), 143);
+        assert_eq!(code(&Ok(End::Ran(Verdict::Signaled { signal: 15 }))), 1);
         assert_eq!(code(&Ok(End::Unfit)), 3);
         assert_eq!(code(&Ok(End::Interrupted(Interrupt::Terminate))), 143);
     }

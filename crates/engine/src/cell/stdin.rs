@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use rustix::fs::{Mode, fchmod};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -28,6 +29,8 @@ pub(super) struct StdinPipe {
 impl StdinPipe {
     pub(super) fn new() -> io::Result<Self> {
         let (reads, writes) = pipe_with(PipeFlags::CLOEXEC)?;
+        // A guest opens it again by name (`/dev/stdin`), and may not be the user that made it.
+        fchmod(&reads, Mode::RUSR | Mode::RGRP | Mode::ROTH)?;
         Ok(Self { writes: Some(watch(writes, Interest::WRITABLE)?), reads, is_handed_over: false })
     }
 

@@ -11,6 +11,7 @@ use belljar_core::CellId;
 use belljar_jail::CellOrder;
 use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
 use belljar_proxy::Egress;
+use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 use tokio::io::Interest;
@@ -173,6 +174,10 @@ fn connections() -> io::Result<(CellEnds<OwnedFd>, CellEnds<OwnedFd>)> {
     let (status, their_status) = socket(SocketType::SEQPACKET)?;
     let (stdout, their_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, their_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    for theirs in [&their_stdout, &their_stderr] {
+        // A guest opens them again by name (`/dev/stderr`), and is not the user that made them.
+        fchmod(theirs, Mode::WUSR | Mode::WGRP | Mode::WOTH)?;
+    }
     Ok((
         CellEnds { stdout, stderr, status },
         CellEnds { stdout: their_stdout, stderr: their_stderr, status: their_status },

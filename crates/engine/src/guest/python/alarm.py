@@ -1,6 +1,7 @@
 """The guest's own time limit."""
 
 import _signal
+from time import monotonic
 
 
 class ScriptTimeout(BaseException):
@@ -12,22 +13,31 @@ class ScriptTimeout(BaseException):
 class Alarm:
     """Raises `ScriptTimeout` in the script, for the sake of its traceback.
 
-    The limit that holds is the host's.
+    The limit that holds is the host's. A script may set an alarm of its own; in a program one that
+    is not handled is deadly, as it is without us.
     """
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, in_a_program=False):
         self._seconds = seconds
         self._armed = False
+        self._in_a_program = in_a_program
+        self._due = 0.0
 
     def _ring(self, _number, _frame):
-        if self._armed:
-            self._armed = False
-            raise ScriptTimeout()
+        if not self._armed:
+            return
+        if self._in_a_program and monotonic() < self._due:
+            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+            _signal.raise_signal(_signal.SIGALRM)
+        self._armed = False
+        raise ScriptTimeout()
 
     def __enter__(self):
         # Not `signal.signal`, which turns numbers into enumerations and back.
         _signal.signal(_signal.SIGALRM, self._ring)
         self._armed = True
+        # Before it is set, so that it never rings too early.
+        self._due = monotonic() + self._seconds
         _signal.setitimer(_signal.ITIMER_REAL, self._seconds)
 
     def hasten(self, seconds):

@@ -13,6 +13,10 @@ class Counted(io.FileIO):
 
     written = 0
 
+    def seekable(self):
+        # The descriptor may become a pipe after the streams are made. They ask only once.
+        return False
+
     def write(self, data):
         count = super().write(data)
         self.written += count or 0
@@ -21,14 +25,18 @@ class Counted(io.FileIO):
         return count
 
 
-def _printer(descriptor):
+def _printer(descriptor, name):
     raw = Counted(descriptor, "wb", closefd=False)
+    # Name and mode are what Python gives to streams of its own.
+    raw.name = name
     buffered = io.BufferedWriter(raw)
-    return raw, io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    stream = io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    stream.mode = "w"
+    return raw, stream
 
 
-stdout_count, stdout = _printer(1)
-stderr_count, stderr = _printer(2)
+stdout_count, stdout = _printer(1, "<stdout>")
+stderr_count, stderr = _printer(2, "<stderr>")
 
 
 def flush():

@@ -1,11 +1,14 @@
 """A script as a program: what `python FILE` does around it."""
 
 import atexit
+import gc
+import io
 import os
 import sys
 import threading
 
 from .output import stderr
+from .traces import own_frames, trace
 
 
 def introduce(module, path, script, args):
@@ -44,13 +47,57 @@ def detach_stdin():
 
 def _reopen():
     # What was read ahead from the descriptor before is not for this script.
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+    # Errors, name and mode are what Python gives to its own in this locale.
+    raw = io.FileIO(0, closefd=False)
+    raw.name = "<stdin>"
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
+    sys.stdin.mode = "r"
+    sys.__stdin__ = sys.stdin
 
 
-def wind_up():
-    """After the last line: threads that are not daemons finish, then what is registered for the end."""
-    threading._shutdown()
-    atexit._run_exitfuncs()
+def wind_up(error=None):
+    """What comes after the last line.
+
+    An uncaught error goes to the script's own hook, if it has one. Threads that are not daemons
+    finish. What is registered for the end happens last.
+    """
+    try:
+        if sys.excepthook is not sys.__excepthook__ and not isinstance(error, (SystemExit, type(None))):
+            _tell_hook(error)
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+
+
+def _tell_hook(error):
+    try:
+        sys.excepthook(type(error), error, own_frames(error.__traceback__))
+    except SystemExit:
+        raise  # It may choose the exit code.
+    except BaseException as another:
+        print(f"Error in sys.excepthook:\n{trace(another)}", end="", file=stderr)
+
+
+def let_go():
+    """Lets go of the script's variables, as Python does last: files are written, `__del__` is called.
+
+    Whoever calls this holds the script's module no longer.
+    """
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    sys.excepthook = sys.__excepthook__
+    variables = sys.modules["__main__"].__dict__
+    # The module has them, and so do this function and the argument. A function of the script has
+    # them too and is one of them: a circle, which the collector undoes. It finishes all objects
+    # before it clears any, so that `__del__` still finds the variables.
+    is_circle = sys.getrefcount(variables) > 3
+    del variables
+    if is_circle:
+        # While all is in use, a collection puts objects before what they are made of. So files are
+        # finished before their descriptors are.
+        gc.collect()
+    del sys.modules["__main__"]
+    if is_circle:
+        gc.collect()
 
 
 def exit_code(error):

@@ -76,11 +76,11 @@ class Scripts:
         # mtime None keeps linecache from looking for a file of that name. The newline at the end is
         # what tracebacks expect of a line: without it they mark the wrong place.
         linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
-        module = self._module(interactive)
+        module = self._module(mode)
         program.introduce(module, path, script, request.get("args", ()))
         if "has_stdin" in request:
             program.attach_stdin(execution, channel)
-        alarm = Alarm(timeout)
+        alarm = Alarm(timeout, is_program)
         if interactive:
             # In a session others wait for the end of this step. A script by itself is killed.
             execution.alarm = alarm
@@ -110,6 +110,9 @@ class Scripts:
                 execution.log(f"the script raised after emit_result: {summary}", "warning")
             else:
                 execution.error(with_line(summary, error, name), trace(error))
+        if is_program:
+            del module
+            program.let_go()
 
     def _run_to_its_end(self, script, name, namespace, mode):
         try:
@@ -120,7 +123,7 @@ class Scripts:
             if not isinstance(error, KeyboardInterrupt):
                 self._show_figures(mode)
             if mode == "script":
-                program.wind_up()
+                program.wind_up(error)
             raise
         self._show_figures(mode)
         if mode == "script":
@@ -182,10 +185,15 @@ class Scripts:
             asyncio.set_event_loop(self._loop)
         return self._loop.run_until_complete(value)
 
-    def _module(self, interactive):
+    def _module(self, mode):
+        interactive = mode == "interactive"
         if interactive and self._session is not None:
             return self._session
-        module, self._prepared = self._prepared or new_main(), None
+        if mode == "script":
+            # One that the collector sees: it is let go of at the end.
+            module = new_main()
+        else:
+            module, self._prepared = self._prepared or new_main(), None
         sys.modules["__main__"] = module
         if interactive:
             self._session = module

@@ -31,6 +31,13 @@ def _is_ours(frame):
     return os.path.dirname(frame.filename) == _HOME
 
 
+def own_frames(entry):
+    """What is left of a traceback without the frames of this package that it begins with."""
+    while entry is not None and os.path.dirname(entry.tb_frame.f_code.co_filename) == _HOME:
+        entry = entry.tb_next
+    return entry
+
+
 def with_line(summary, error, script):
     """The summary of an error and, of a syntax error in a script, the line it is in."""
     if isinstance(error, SyntaxError) and error.lineno and error.filename == script:

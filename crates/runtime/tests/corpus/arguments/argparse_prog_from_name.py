@@ -1,0 +1,7 @@
+# args: -h
+import argparse
+
+# Without prog=, argparse takes the name of the script.
+parser = argparse.ArgumentParser(description="Count things.")
+parser.add_argument("thing", help="what to count")
+parser.parse_args()

@@ -1,0 +1,6 @@
+import os
+import sys
+
+print("aborting")
+sys.stdout.flush()
+os.abort()

@@ -1,0 +1,10 @@
+import atexit
+
+
+def bad():
+    raise ValueError("in atexit")
+
+
+atexit.register(print, "registered first, runs last")
+atexit.register(bad)
+print("body")

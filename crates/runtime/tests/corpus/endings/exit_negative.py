@@ -1,0 +1,4 @@
+import sys
+
+print("minus one")
+sys.exit(-1)

@@ -1,0 +1,4 @@
+import sys
+
+print("checking licence")
+sys.exit("error: no licence found")

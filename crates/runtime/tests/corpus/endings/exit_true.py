@@ -1,0 +1,5 @@
+import sys
+
+ok = len("abc") == 3
+print("ok:", ok)
+sys.exit(not ok)

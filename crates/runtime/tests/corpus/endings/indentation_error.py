@@ -1,0 +1,6 @@
+def f():
+    x = 1
+      y = 2
+    return x + y
+
+print(f())

@@ -1,0 +1,2 @@
+print("goodbye")
+quit()

@@ -1,0 +1,3 @@
+print("this line never runs")
+def broken(:
+    pass

@@ -1,0 +1,6 @@
+from . import register
+
+
+@register("reverse")
+def run(text):
+    return text[::-1]

@@ -1,0 +1,6 @@
+from . import register
+
+
+@register("shout")
+def run(text):
+    return text.upper() + "!"

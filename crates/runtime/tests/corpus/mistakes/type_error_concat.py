@@ -1,0 +1,3 @@
+age = 30
+print("Age: " + str(age))
+print("Age: " + age)
