@@ -4,6 +4,7 @@ import _thread
 import ast
 import asyncio
 import inspect
+import io
 import linecache
 import os
 import sys
@@ -71,9 +72,8 @@ class Scripts:
         script, timeout = request["script"], request["timeout"]
         path = program.place_of(request.get("name"))
         name = path or self._name_of_next(interactive)
-        # mtime None keeps linecache from looking for a file of that name. The newline at the end is
-        # what tracebacks expect of a line: without it they mark the wrong place.
-        linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
+        # mtime None keeps linecache from looking for a file of that name.
+        linecache.cache[name] = (len(script), None, _lines(script), name)
         module = self._module(mode)
         program.introduce(module, path, script, request.get("args", ()))
         if "has_stdin" in request:
@@ -193,6 +193,11 @@ def _kept(expression):
 
 def _compiled(script, name, mode, flags=0):
     return compile(script, name, mode, flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+
+
+def _lines(script):
+    """The lines that a file of it would have. Each ends with a newline, or tracebacks mark the wrong place."""
+    return io.StringIO(script if script.endswith("\n") else f"{script}\n", newline=None).readlines()
 
 
 def _join_threads():
