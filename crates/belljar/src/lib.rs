@@ -53,20 +53,22 @@
 //!   could remove their control groups later. [`Runtime::shutdown`] waits without blocking.
 
 pub use belljar_core::{
-    CellId, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode, Intermediate, Json,
-    LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, Secret, Usage, Verdict, environment,
+    CellId, Display, DisplayData, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode,
+    Intermediate, Json, LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, ScriptMetadata,
+    ScriptMetadataError, ScriptMetadataFault, Secret, Usage, Verdict, environment,
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
-    EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox, SecretError, Secrets,
-    Session,
+    Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
+    SecretError, Secrets, Session, Variable,
 };
 
 /// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].
 pub mod config {
     pub use belljar_core::config::{
         ConfigError, ExecutionMode, FileResource, HostPathMap, Injection, NetworkPolicy, Protection,
-        PythonVersion, PythonVersionError, Requirement, RequirementFault, ResourceLimits, UnknownProtection,
+        PythonRange, PythonRangeError, PythonVersion, PythonVersionError, Requirement, RequirementFault,
+        ResourceLimits, UnknownProtection,
     };
     pub use belljar_core::{GuestPath, GuestPathError};
 }
@@ -82,7 +84,7 @@ pub mod engine {
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
     #[cfg(feature = "docker")]
-    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, Pruned};
+    pub use belljar_engine::docker::{Docker, DockerEngine, DockerError, OrphanContainer, Orphans, Pruned};
     #[cfg(feature = "native")]
     pub use belljar_engine::host;
     #[cfg(feature = "local")]

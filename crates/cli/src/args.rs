@@ -1,9 +1,12 @@
 //! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
+mod cache;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
 use crate::{env, exit, units};
 
 /// The whole command line.
@@ -34,9 +37,31 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Build the container image of a sandbox, unless it exists already, and print its name
     Build(BuildArgs),
+    /// Manage the packages that belljar keeps on this machine
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Manage what belljar keeps on a container daemon
     #[command(subcommand)]
     Docker(DockerCommand),
+    /// Print a script that completes this command in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page of this command, or write the pages of all commands
+    Man(ManArgs),
+}
+
+/// `belljar completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to print it for
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `belljar man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write one page for each command into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// `belljar build`.
@@ -52,7 +77,7 @@ pub(crate) struct BuildArgs {
 /// `belljar docker`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DockerCommand {
-    /// Remove what earlier programs left behind. Nothing that is in use is removed
+    /// Remove what earlier programs left behind, after asking. Nothing that is in use is removed
     Prune(PruneArgs),
 }
 
@@ -62,6 +87,12 @@ pub(crate) struct PruneArgs {
     /// Also remove images that no container uses. They are built again when needed
     #[arg(long)]
     pub(crate) images: bool,
+    /// Remove without asking
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+    /// Only show what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `belljar run`.
@@ -80,8 +111,8 @@ pub(crate) struct RunArgs {
     /// What the script finds in `sys.argv` after its own name
     #[arg(last = true, value_name = "ARG")]
     pub(crate) args: Vec<String>,
-    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what is
-    /// in it. May be repeated
+    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what
+    /// is in it. May be repeated
     #[arg(long = "file", value_name = "PATH[:NAME]")]
     pub(crate) files: Vec<String>,
     /// Save every file that the script makes or changes in its directory
@@ -209,6 +240,9 @@ pub(crate) struct SandboxArgs {
     /// Install this package, once, before the first run. May be repeated
     #[arg(long, value_name = "PKG")]
     pub(crate) dep: Vec<String>,
+    /// Install the packages that this file lists, as `--dep` does. May be repeated
+    #[arg(long, short = 'r', value_name = "FILE.txt")]
+    pub(crate) requirements: Vec<PathBuf>,
     /// Use this version of Python and no other, such as 3.11
     #[arg(long, value_name = "VERSION")]
     pub(crate) python: Option<String>,

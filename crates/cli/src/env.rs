@@ -3,4 +3,6 @@
 //! The library reads `BELLJAR_CACHE` and `BELLJAR_PYTHON`. Every name given to `--secret`, or
 //! listed under `secrets` in a sandbox file, is looked up as well.
 
-pub(crate) use belljar::environment::{ENGINE, HOST_PATH_MAP, LOG, MEMORY, RUST_LOG, SANDBOX, TIMEOUT};
+pub(crate) use belljar::environment::{
+    ENGINE, HOME, HOST_PATH_MAP, LOG, MEMORY, RUST_LOG, SANDBOX, TERM, TIMEOUT, XDG_STATE_HOME,
+};

@@ -5,11 +5,15 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use belljar::ExecutionRequest;
+use belljar::config::GuestPath;
+use belljar::engine::{Bytes, open_directory};
 use belljar::files::{CollectLimits, Collected, CollectedFile, Stdin, stdin_from_reader};
+use belljar::{Display, ExecutionRequest};
 use rustix::fs::FileType;
 
 use crate::args::RunArgs;
+use crate::error::CliError;
+use crate::units;
 
 /// Adds to a request what the options say about files and stdin.
 pub(crate) fn add(
@@ -92,19 +96,32 @@ fn add_children(mut request: ExecutionRequest, directory: &Path) -> Result<Execu
     Ok(request)
 }
 
+/// Writes what a script displayed to files of a directory. Returns a line about each.
+pub(crate) async fn save_displays(directory: &Path, displays: &[Display]) -> Result<Vec<String>, CliError> {
+    let mut lines = Vec::new();
+    if displays.is_empty() {
+        return Ok(lines);
+    }
+    let failed = |what: String| move |error| CliError::Input(anyhow::Error::from(error).context(what));
+    let here = || directory.display().to_string();
+    let mut place = open_directory(directory).map_err(failed(here()))?;
+    for (display, number) in displays.iter().zip(1..) {
+        for (name, bytes) in display.files(number) {
+            let path = GuestPath::new(&name).map_err(|error| CliError::Input(error.into()))?;
+            let shown = directory.join(&name).display().to_string();
+            place.create(&path, false).await.map_err(failed(shown.clone()))?;
+            place.write(Bytes::copy_from_slice(bytes)).await.map_err(failed(shown.clone()))?;
+            place.finish().await.map_err(failed(shown.clone()))?;
+            lines.push(format!("saved {shown} ({})", units::shown(bytes.len() as u64)));
+        }
+    }
+    Ok(lines)
+}
+
 /// A line about a file that was saved.
 pub(crate) fn saved(file: &CollectedFile) -> Option<String> {
     match &file.content {
-        Collected::Path(path) => Some(format!("saved {} ({})", path.display(), size(file.size))),
+        Collected::Path(path) => Some(format!("saved {} ({})", path.display(), units::shown(file.size))),
         _ => None,
-    }
-}
-
-/// A size for people.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
     }
 }

@@ -4,7 +4,8 @@
 //!  args ──► settings ──► commands/{run,shell,doctor,bench} ──► belljar (the library)
 //!   what was typed  what it means     │
 //!                                     ├► printer   the only way to stdout and stderr
-//!                                     │  └ terminal_text   makes other text safe for a terminal
+//!                                     │  ├ terminal_text   makes other text safe for a terminal
+//!                                     │  └ pictures        shows what a script displays
 //!                                     └► exit      the only place that chooses an exit code
 //! ```
 //!
@@ -13,7 +14,6 @@
 
 mod args;
 mod commands;
-mod entry;
 mod env;
 mod error;
 mod exit;
@@ -21,12 +21,16 @@ mod files;
 mod follow;
 mod interrupt;
 mod machine;
+mod metadata;
 mod panics;
+mod pictures;
 mod pretty;
 mod printer;
 mod progress;
+mod requirements;
 mod script;
 mod settings;
+mod shell;
 mod startup;
 mod statistics;
 mod terminal_text;

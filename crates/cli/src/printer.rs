@@ -6,7 +6,9 @@
 //!
 //! The command's own messages go to stderr, in colour if a person reads them. Each is on a line of
 //! its own, which no other text can break or begin. A script's log lines and an installer's output
-//! are on lines with a mark of their own.
+//! are on lines with a mark of their own. `displays` shows what a script displays.
+
+mod displays;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, StderrLock, Write};
@@ -18,6 +20,7 @@ use belljar::{Event, EventKind, ExecutionResult, LogLevel};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
+use crate::pictures::Protocol;
 use crate::pretty::pretty;
 use crate::terminal_text::{MARK, ScriptText, THEIRS, quoted, script_text, without_last_colours};
 
@@ -39,6 +42,10 @@ pub(crate) struct Printer {
     is_stdout_terminal: bool,
     is_stderr_terminal: bool,
     colour: bool,
+    /// How the terminal on stdout takes pictures, if it does.
+    pictures: Option<Protocol>,
+    /// Whether displays are saved as files, and their names told.
+    saves_displays: bool,
 }
 
 /// The state of both streams. All printers of the process share it.
@@ -83,12 +90,21 @@ impl End {
 impl Printer {
     /// Looks at where stdout and stderr lead.
     pub(crate) fn new(output: Output) -> Self {
+        let is_stdout_terminal = io::stdout().is_terminal();
         Self {
             output,
-            is_stdout_terminal: io::stdout().is_terminal(),
+            is_stdout_terminal,
+            pictures: Protocol::found(|name| std::env::var_os(name)).filter(|_| is_stdout_terminal),
             is_stderr_terminal: io::stderr().is_terminal(),
             colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+            saves_displays: false,
         }
+    }
+
+    /// Tells it that displays are saved as files.
+    pub(crate) fn saving_displays(mut self, saves: bool) -> Self {
+        self.saves_displays = saves;
+        self
     }
 
     /// Whether stderr should get text for people, besides the result.
@@ -116,6 +132,7 @@ impl Printer {
             (Output::Human, EventKind::Intermediate { label, data }) => {
                 self.theirs(&format!("{label}: {data}"))
             }
+            (Output::Human, EventKind::Display { display }) => self.display(display),
             (Output::Human, EventKind::Leftover { text, .. }) => {
                 self.theirs(&format!("left by an earlier step: {}", text.trim_end()))
             }
@@ -142,10 +159,7 @@ impl Printer {
         if result.success() || advice == Advice::Silence {
             return Ok(());
         }
-        if let Some(traceback) = &result.traceback {
-            self.make_room(Stream::Stderr)?;
-            self.script(Stream::Stderr, traceback)?;
-        }
+        self.traceback(result)?;
         let error = result.error.as_deref().unwrap_or("no reason was given");
         self.error(&format!("{}: {}", quoted(&result.verdict.to_string()), quoted(error)))?;
         match advice {
@@ -175,6 +189,30 @@ impl Printer {
         self.make_room(Stream::Stderr)?;
         let line = format!("{THEIRS} {}", quoted(text));
         self.write(Stream::Stderr, &format!("{}\n", self.paint(&line, Style::new().dimmed())))
+    }
+
+    /// Whether the command's own lines are in colour.
+    pub(crate) fn has_colours(&self) -> bool {
+        self.colour
+    }
+
+    /// Ends the line in which a terminal shows `^C`.
+    pub(crate) fn end_line(&self) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stdout);
+        if self.is_stdout_terminal { self.write(Stream::Stdout, "\n") } else { Ok(()) }
+    }
+
+    /// Ends a line of stdout that a script left open, and its colours.
+    pub(crate) fn begin_line(&self) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stdout);
+        self.make_room(Stream::Stdout)
+    }
+
+    /// Shows where an interrupted step was.
+    pub(crate) fn traceback(&self, result: &ExecutionResult) -> io::Result<()> {
+        let Some(traceback) = &result.traceback else { return Ok(()) };
+        self.make_room(Stream::Stderr)?;
+        self.script(Stream::Stderr, traceback)
     }
 
     /// Prints a prompt on stdout.

@@ -8,8 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::printer::Printer;
 use crate::terminal_text::quoted;
 
-/// Shows a spinner to a person who watches, and lines to a person who asked for them. Otherwise it
-/// shows nothing.
+/// How many packages are named before the rest is only counted.
+const NAMED: usize = 8;
+
+/// Shows a spinner to a person who watches. Otherwise one line says what is done, and one what came
+/// of it. Whoever asked for more gets all lines.
 pub(crate) struct Preparation<'a> {
     printer: &'a Printer,
     verbose: bool,
@@ -26,31 +29,38 @@ impl<'a> Preparation<'a> {
         match step {
             Progress::Waiting => self.say("waiting for another process that installs the same packages"),
             Progress::Started { installer, requirements } => {
-                self.say(&format!("installing {} with {installer}", requirements.join(", ")));
+                self.say(&format!("installing {} ({installer}) …", names(requirements)));
             }
             Progress::Line(line) if self.verbose => drop(self.printer.theirs(line)),
-            Progress::Line(line) => self.say(line),
-            Progress::Done { seconds } => {
+            Progress::Line(line) if self.is_watched() => self.spin(line),
+            Progress::Done { packages, seconds } => {
                 self.finish();
-                if self.verbose {
-                    self.line(&format!("installed in {seconds:.1} s"));
+                if !self.is_watched() {
+                    let packages =
+                        if *packages == 1 { "1 package".into() } else { format!("{packages} packages") };
+                    self.line(&format!("installed {packages} in {seconds:.1} s"));
                 }
             }
             _ => {}
         }
     }
 
+    /// Whether a person sees a spinner move.
+    fn is_watched(&self) -> bool {
+        self.printer.has_audience() && !self.verbose
+    }
+
     fn say(&mut self, text: &str) {
-        if self.verbose {
-            self.line(text);
-        } else if self.printer.has_audience() {
-            self.spinner.get_or_insert_with(spinner).set_message(quoted(text.trim()).into_owned());
-        }
+        if self.is_watched() { self.spin(text) } else { self.line(text) }
+    }
+
+    fn spin(&mut self, text: &str) {
+        self.spinner.get_or_insert_with(spinner).set_message(quoted(text.trim()).into_owned());
     }
 
     fn line(&self, text: &str) {
         // A line of progress that cannot be written is no loss.
-        let _ = self.printer.note(text);
+        let _ = self.printer.note(&format!("belljar: {text}"));
     }
 
     fn finish(&mut self) {
@@ -66,6 +76,21 @@ impl Drop for Preparation<'_> {
     }
 }
 
+/// A requirement without its hashes, which nobody reads.
+pub(crate) fn without_hashes(requirement: &str) -> &str {
+    requirement.split(" --hash=").next().unwrap_or(requirement)
+}
+
+/// The first few packages, and how many more.
+fn names(requirements: &[String]) -> String {
+    let named = requirements.iter().take(NAMED).map(|each| without_hashes(each));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match requirements.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 fn spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg:.dim} {elapsed}") {
@@ -73,4 +98,17 @@ fn spinner() -> ProgressBar {
     }
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_packages_are_named_in_part() {
+        let requirements: Vec<String> =
+            (1..=10).map(|number| format!("p{number} --hash=sha256:00")).collect();
+        assert_eq!(names(&requirements[..2]), "p1, p2");
+        assert_eq!(names(&requirements), "p1, p2, p3, p4, p5, p6, p7, p8 and 2 more");
+    }
 }

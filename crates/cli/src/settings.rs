@@ -15,6 +15,7 @@ use belljar::engine::{Docker, Local, Native};
 use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
 
 use crate::args::{EngineName, SandboxArgs};
+use crate::requirements;
 
 /// Fields of a config and the options that set them. With it, an error can name what was typed.
 const OPTIONS: [(&str, &str); 11] = [
@@ -41,7 +42,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: BTreeMap<String, Secret>,
     /// Whether the sandbox file says what mode scripts run in.
     pub(crate) has_mode: bool,
-    engine: EngineName,
+    /// The engine that was chosen.
+    pub(crate) engine: EngineName,
     host_path_map: HostPathMap,
 }
 
@@ -134,7 +136,8 @@ fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
     for mount in &options.mount {
         config.resources.push(resource(mount)?);
     }
-    *config = config.with_tool_dependencies(options.dep.iter().cloned());
+    let listed = requirements::read_all(&options.requirements, config.allow_source_builds)?;
+    *config = config.with_tool_dependencies(options.dep.iter().cloned().chain(listed));
     for name in &options.secret {
         if !config.secrets.contains(name) {
             config.secrets.push(name.clone());

@@ -42,6 +42,15 @@ pub(crate) fn mebibytes(text: &str) -> Result<u64, String> {
     if fits { Ok(size as u64) } else { Err(refused()) }
 }
 
+/// A size for people.
+pub(crate) fn shown(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
 /// A number and the letters behind it, and what follows.
 fn part(text: &str) -> Option<(f64, &str, &str)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;

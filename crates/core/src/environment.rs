@@ -30,6 +30,10 @@ pub const PATH: &str = "PATH";
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's data directory.
 pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
+/// The user's directory for what programs remember.
+pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+/// The kind of terminal.
+pub const TERM: &str = "TERM";
 /// The user's directory for sockets.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Where pyenv keeps interpreters.
@@ -74,7 +78,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 20] = [
+pub const ALL: [Variable; 22] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -94,6 +98,16 @@ pub const ALL: [Variable; 20] = [
         RUST_LOG,
         Reader::Command,
         "The same, where `BELLJAR_LOG` is not set. Other programs read it too.",
+    ),
+    variable(
+        XDG_STATE_HOME,
+        Reader::Command,
+        "The history of `belljar shell` is in its `belljar`. If not set: in `~/.local/state/belljar`.",
+    ),
+    variable(
+        TERM,
+        Reader::Command,
+        "The kind of terminal. With `dumb`, or not set, `belljar shell` neither edits lines nor uses colours.",
     ),
     variable(
         CACHE,

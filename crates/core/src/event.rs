@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::{ExecutionId, ExecutionResult, Json};
+use crate::{Display, ExecutionId, ExecutionResult, Json};
 
 /// One thing that happened in one execution. Events come in the order in which the host learned of
 /// them.
@@ -65,6 +65,11 @@ pub enum EventKind {
     FinalResult {
         /// The result.
         data: Json,
+    },
+    /// The script showed something: by `display`, as a figure, or as the value of its last line.
+    Display {
+        /// What it showed.
+        display: Display,
     },
     /// The script failed.
     Error {
@@ -124,6 +129,7 @@ impl EventKind {
             Self::Log { .. } => "log",
             Self::Intermediate { .. } => "intermediate",
             Self::FinalResult { .. } => "final_result",
+            Self::Display { .. } => "display",
             Self::Error { .. } => "error",
             Self::Denied { .. } => "denied",
             Self::ScriptDone => "script_done",
@@ -151,6 +157,7 @@ impl Serialize for Event {
                 map.serialize_entry("data", data)?;
             }
             EventKind::FinalResult { data } => map.serialize_entry("data", data)?,
+            EventKind::Display { display } => map.serialize_entry("data", display.data())?,
             EventKind::Error { message, traceback } => {
                 map.serialize_entry("message", message)?;
                 map.serialize_entry("traceback", traceback)?;
@@ -213,6 +220,10 @@ impl<'de> Deserialize<'de> for Event {
                 data: need(fields.data, "data")?,
             },
             "final_result" => EventKind::FinalResult { data: need(fields.data, "data")? },
+            "display" => {
+                let display = Display::from_data(&need(fields.data, "data")?).map_err(D::Error::custom)?;
+                EventKind::Display { display }
+            }
             "error" => {
                 EventKind::Error { message: need(fields.message, "message")?, traceback: fields.traceback }
             }

@@ -20,8 +20,8 @@ pub const PYTHON: &str = "/opt/python";
 pub const BELLJAR: &str = "/run/belljar";
 /// The supervisor's files in a container.
 pub const SUPERVISOR: &str = "/opt/belljar";
-/// Where things are mounted first that are granted inside the workspace. A cell's own workspace does
-/// not exist yet then.
+/// Where things are mounted first that are granted inside the workspace. A cell's own workspace
+/// does not exist yet then.
 pub const GRANTS: &str = "/run/belljar/grants";
 /// Where a container finds the socket of its proxy.
 pub const EGRESS: &str = "/run/belljar-egress";

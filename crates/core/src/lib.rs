@@ -13,6 +13,7 @@
 //! enforces that.
 
 pub mod config;
+pub mod display;
 pub mod environment;
 mod event;
 mod exit_code;
@@ -32,11 +33,13 @@ mod public_json;
 mod reference;
 mod request;
 mod result;
+mod script_metadata;
 mod secret;
 mod verdict;
 pub mod wire;
 
 pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig};
+pub use display::{Display, DisplayData};
 pub use event::{Event, EventKind, LogLevel, OutputStream};
 pub use exit_code::ExitCode;
 pub use files::{Collected, CollectedFile};
@@ -48,5 +51,6 @@ pub use printable::{is_combining, is_printable};
 pub use protection_status::{ProtectionState, ProtectionStatus};
 pub use request::{CollectLimits, ExecutionRequest, FileContent, InputFile, ScriptError, Stdin, StdinStream};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
+pub use script_metadata::{ScriptMetadata, ScriptMetadataError, ScriptMetadataFault};
 pub use secret::Secret;
 pub use verdict::Verdict;

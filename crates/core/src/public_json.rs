@@ -10,8 +10,9 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use crate::{
-    Collected, CollectedFile, Decision, Event, EventKind, ExecutionId, ExecutionMode, ExecutionRequest,
-    ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream, Usage, Verdict,
+    Collected, CollectedFile, Decision, Display, Event, EventKind, ExecutionId, ExecutionMode,
+    ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream,
+    Usage, Verdict,
 };
 
 /// A result with something in every field.
@@ -23,6 +24,7 @@ pub(crate) fn result() -> ExecutionResult {
         verdict: Verdict::Exited { code: 3 },
         final_data: Json::parse(r#"{"b":1.50,"a":[null]}"#).ok(),
         intermediates: vec![Intermediate::new("part", Json::parse("[1, 2]").unwrap())],
+        displays: vec![shown()],
         logs: vec![LogLine::new(LogLevel::Warning, "look")],
         stdout: "out\n".into(),
         stderr: "err".into(),
@@ -57,6 +59,12 @@ pub(crate) fn result() -> ExecutionResult {
     }
 }
 
+fn shown() -> Display {
+    crate::display::tests::display(
+        r#"{"application/json":{"b":1.50},"image/png":"iVBORw==","text/plain":"<Figure>"}"#,
+    )
+}
+
 fn decision(verdict: NetworkVerdict) -> Decision {
     Decision::new("api.example.com", 443, verdict)
 }
@@ -69,6 +77,7 @@ fn kinds() -> Vec<EventKind> {
         EventKind::Log { level: LogLevel::Info, message: "m".into() },
         EventKind::Intermediate { label: "part".into(), data: Json::parse("[1, 2]").unwrap() },
         EventKind::FinalResult { data: Json::parse("null").unwrap() },
+        EventKind::Display { display: shown() },
         EventKind::Error { message: "ValueError: no".into(), traceback: Some("Traceback …".into()) },
         EventKind::Error { message: "no".into(), traceback: None },
         EventKind::Denied { target: "evil.example:443".into(), rule: "not in allowed_hosts".into() },
@@ -144,6 +153,11 @@ fn what_is_not_an_event_is_refused_by_its_reason() {
         (r#"{"type":"stdout","seq":1,"text":""}"#, "missing field `execution_id`"),
         (r#"{"type":"ended","execution_id":"e","seq":1}"#, "missing field `verdict`"),
         (r#"{"type":"final_result","execution_id":"e","seq":1}"#, "missing field `data`"),
+        (r#"{"type":"display","execution_id":"e","seq":1}"#, "missing field `data`"),
+        (
+            r#"{"type":"display","execution_id":"e","seq":1,"data":{"image/png":"?"}}"#,
+            "\"image/png\" is not written as its type demands",
+        ),
     ] {
         let error = serde_json::from_str::<Event>(text).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
@@ -153,7 +167,7 @@ fn what_is_not_an_event_is_refused_by_its_reason() {
 #[test]
 fn fields_of_a_later_version_do_not_keep_a_result_from_being_read() {
     let mut json = serde_json::to_value(result()).unwrap();
-    json["displays"] = serde_json::json!([1]);
+    json["artifacts"] = serde_json::json!([1]);
     assert_eq!(serde_json::from_str::<ExecutionResult>(&json.to_string()).unwrap().verdict, result().verdict);
 }
 
@@ -235,6 +249,7 @@ fn results() -> impl Strategy<Value = ExecutionResult> {
                     .into_iter()
                     .map(|(label, data)| Intermediate::new(label, data))
                     .collect(),
+                displays: texts.iter().map(|_| shown()).collect(),
                 logs: texts.iter().map(|text| LogLine::new(LogLevel::Debug, text)).collect(),
                 stdout: text.clone(),
                 stderr: texts.concat(),

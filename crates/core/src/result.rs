@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{CollectedFile, Decision, ExecutionId, Json, LogLevel, Verdict};
+use crate::{CollectedFile, Decision, Display, ExecutionId, Json, LogLevel, Verdict};
 
 /// The outcome of one execution, built by the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,9 @@ pub struct ExecutionResult {
     pub final_data: Option<Json>,
     /// Every `emit_intermediate`, in order. They are kept on failure too.
     pub intermediates: Vec<Intermediate>,
+    /// Everything the script showed, in order: by `display`, as a figure, as the value of its last
+    /// line. Kept on failure too.
+    pub displays: Vec<Display>,
     /// Every `emit_log`, in order.
     pub logs: Vec<LogLine>,
     /// Everything written to descriptor 1.
@@ -66,6 +69,7 @@ impl ExecutionResult {
             verdict,
             final_data: None,
             intermediates: Vec::new(),
+            displays: Vec::new(),
             logs: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
@@ -160,6 +164,7 @@ impl ExecutionResult {
         }
         map.serialize_entry("final_data", &self.final_data)?;
         map.serialize_entry("intermediates", &self.intermediates)?;
+        map.serialize_entry("displays", &self.displays)?;
         map.serialize_entry("logs", &self.logs)?;
         map.serialize_entry("stdout", &self.stdout)?;
         map.serialize_entry("stderr", &self.stderr)?;
@@ -186,6 +191,8 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             signal: Option<i32>,
             final_data: Option<Json>,
             intermediates: Vec<Intermediate>,
+            #[serde(default)]
+            displays: Vec<Display>,
             logs: Vec<LogLine>,
             stdout: String,
             stderr: String,
@@ -207,6 +214,7 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             verdict: verdict.map_err(D::Error::custom)?,
             final_data: fields.final_data,
             intermediates: fields.intermediates,
+            displays: fields.displays,
             logs: fields.logs,
             stdout: fields.stdout,
             stderr: fields.stderr,

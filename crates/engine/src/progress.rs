@@ -17,6 +17,8 @@ pub enum Progress {
     Line(String),
     /// The packages are in place.
     Done {
+        /// How many there are, with those that the requirements need in turn.
+        packages: usize,
         /// Time since `Started`.
         seconds: f64,
     },

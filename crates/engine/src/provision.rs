@@ -12,7 +12,11 @@ use belljar_core::{Secret, environment};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
+#[cfg(feature = "native")]
+use crate::builder::preloads::Preloads;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
+#[cfg(feature = "native")]
+use crate::engine::Blueprint;
 use crate::error::limit_in_the_way;
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
@@ -89,7 +93,7 @@ impl Provisioner {
             allow_source_builds: config.allow_source_builds,
         };
         let installer_env = self.installer_env.iter();
-        let store = LayerStore::new(self.cache.join("layers"))
+        let store = LayerStore::in_cache(&self.cache)
             .with_env(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
         let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
         let (stopper, stop) = Stop::pair().map_err(ProvisionError::Thread)?;
@@ -111,6 +115,17 @@ impl Provisioner {
             progress(step);
         }
         Ok((interpreter, Some(layer)))
+    }
+
+    /// What is known about preloading the modules of a layer for a blueprint.
+    #[cfg(feature = "native")]
+    pub(crate) fn preloads(
+        &self,
+        layer: &Layer,
+        interpreter: &Interpreter,
+        blueprint: &Blueprint,
+    ) -> Preloads {
+        Preloads::new(&self.cache, &layer.key, &interpreter.executable, blueprint)
     }
 
     /// Waits until every installer that was stopped is gone, and its files too.

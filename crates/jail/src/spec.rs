@@ -126,4 +126,9 @@ pub enum RootEntry {
         /// Where it is.
         path: PathBuf,
     },
+    /// A small place in memory that the process can write to. Everything else is read-only.
+    Scratch {
+        /// Where it is.
+        path: PathBuf,
+    },
 }

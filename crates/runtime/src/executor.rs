@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, HostFrame};
-use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Secret};
+use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Json, Secret};
 use belljar_engine::pool::Lease;
 use belljar_engine::{Cell, CellUsage, Leftovers, Process, Until};
 use tracing::{Instrument, Span};
@@ -102,6 +102,11 @@ impl ScriptExecutor {
     pub(crate) fn with_listener_timeout(mut self, within: Duration) -> Self {
         self.listener_timeout = within;
         self
+    }
+
+    /// What a guest said outside of any run, without the values of secrets.
+    pub(crate) fn hide(&self, said: Json) -> Json {
+        self.mask.json(said).0
     }
 
     pub(crate) fn listener_timeout(&self) -> Duration {
@@ -280,7 +285,7 @@ pub(crate) fn id_of(request: &ExecutionRequest) -> ExecutionId {
 }
 
 /// 128 random bits.
-fn random_hex() -> String {
+pub(crate) fn random_hex() -> String {
     let mut bytes = [0u8; 16];
     let none = rustix::rand::GetRandomFlags::empty();
     let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, none));

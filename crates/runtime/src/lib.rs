@@ -29,6 +29,7 @@ mod deadlines;
 mod error;
 mod executor;
 mod files;
+mod inquiry;
 mod mask;
 mod meters;
 mod network;
@@ -47,10 +48,10 @@ pub use belljar_core::config::{
     ConfigError, ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, SandboxConfig,
 };
 pub use belljar_core::{
-    CollectLimits, Collected, CollectedFile, Decision, Event, EventKind, ExecutionId, ExecutionRequest,
-    ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine, NetworkVerdict,
-    OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining, is_printable,
-    json_line,
+    CollectLimits, Collected, CollectedFile, Decision, Display, DisplayData, Event, EventKind, ExecutionId,
+    ExecutionRequest, ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine,
+    NetworkVerdict, OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining,
+    is_printable, json_line,
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;
@@ -63,6 +64,7 @@ pub use control::RunHandle;
 pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use files::{FileEntry, FilesError, SessionFiles};
+pub use inquiry::{Completions, Variable};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
 pub use secrets::{SecretError, Secrets};

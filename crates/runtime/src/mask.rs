@@ -29,6 +29,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use belljar_core::Secret;
 use belljar_core::json::{Json, Repairs};
 
@@ -39,6 +41,9 @@ use self::tokens::{Token, Tokens};
 
 /// What replaces a value.
 const HIDDEN: &str = "***";
+
+/// The name, as JSON, under which the harness writes bytes in base64.
+const BYTES: &str = r#""__bytes__""#;
 
 /// The shortest value that is searched for. A shorter one (`7`, `on`, `dev`) is part of ordinary
 /// text by chance. Hiding it would garble results, and the gaps would give it away.
@@ -95,17 +100,27 @@ impl Mask {
     /// number becomes a string. Two keys that were secrets become one, which is a repair.
     pub(crate) fn json(&self, json: Json) -> (Json, Repairs) {
         let raw = json.as_str();
-        // Without a backslash, every string is written as it is.
-        if self.0.is_none() || !(raw.contains('\\') || self.finds(raw.as_bytes())) {
+        // Without a backslash, every string is written as it is, but for bytes.
+        let is_plain = || !raw.contains('\\') && !raw.contains(BYTES) && !self.finds(raw.as_bytes());
+        if self.0.is_none() || is_plain() {
             return (json, Repairs::default());
         }
         let mut masked = String::with_capacity(raw.len());
+        let mut is_bytes = false;
         for token in Tokens(raw) {
             match token {
+                Token::String(literal) if is_bytes && self.is_encoded_in(literal) => {
+                    masked.push_str(&quoted(HIDDEN));
+                }
                 Token::String(literal) => masked.push_str(&self.literal(literal)),
                 Token::Scalar(word) if self.finds(word.as_bytes()) => masked.push_str(&quoted(HIDDEN)),
                 Token::Scalar(other) | Token::Between(other) => masked.push_str(other),
             }
+            is_bytes = match token {
+                Token::Between(_) => is_bytes,
+                Token::String(name) => name == BYTES,
+                Token::Scalar(_) => false,
+            };
         }
         // A secret that is itself a JSON document can span several tokens.
         let masked = if self.finds(masked.as_bytes()) { quoted(HIDDEN) } else { masked };
@@ -115,6 +130,11 @@ impl Mask {
     /// A masker for bytes that arrive in pieces.
     pub(crate) fn stream(&self) -> MaskedStream {
         MaskedStream::new(self.clone())
+    }
+
+    /// Whether a literal holds a value in base64.
+    fn is_encoded_in(&self, literal: &str) -> bool {
+        BASE64.decode(literal.trim_matches('"')).is_ok_and(|bytes| self.finds(&bytes))
     }
 
     /// Masks one string literal, quotes included.
@@ -128,7 +148,8 @@ impl Mask {
         }
     }
 
-    fn finds(&self, bytes: &[u8]) -> bool {
+    /// Whether a value is in there.
+    pub(crate) fn finds(&self, bytes: &[u8]) -> bool {
         self.search().is_some_and(|search| search.is_in(bytes))
     }
 
@@ -185,6 +206,15 @@ mod tests {
         assert_eq!(masked_json(&mask, "[123456,9123456.5,12345]"), r#"["***","***",12345]"#);
         assert_eq!(masked_json(&mask, "[true,false]"), r#"["***",false]"#);
         assert_eq!(masked_json(&mask, r#"[0,{"key":1,"b":[2]}]"#), r#""***""#);
+    }
+
+    #[test]
+    fn a_value_that_the_harness_encoded_is_hidden_too() {
+        let mask = mask(&["hunter2"]);
+        let encoded =
+            r#"{"a":{"__bytes__":"bXkgaHVudGVyMg=="},"b":{"__bytes__":"b2s="},"c":"bXkgaHVudGVyMg=="}"#;
+        let expected = r#"{"a":{"__bytes__":"***"},"b":{"__bytes__":"b2s="},"c":"bXkgaHVudGVyMg=="}"#;
+        assert_eq!(masked_json(&mask, encoded), expected);
     }
 
     #[test]

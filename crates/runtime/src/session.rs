@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::config::ExecutionMode;
-use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult};
+use belljar_core::wire::Question;
+use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult, Json};
 use belljar_engine::pool::{InProgress, Lease};
-use belljar_engine::{Background, Cell, CellUsage, Leftovers, Until};
+use belljar_engine::{Background, BoxFuture, Cell, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
 use crate::conversation::Listener;
-use crate::executor::{Run, ScriptExecutor};
+use crate::executor::{Run, ScriptExecutor, random_hex};
+use crate::inquiry::{self, Completions, Variable};
 use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, FilesError, RuntimeError, SessionFiles};
 
@@ -38,8 +40,9 @@ pub(crate) struct HeldCell {
 enum State {
     /// Nothing has run in the cell yet.
     Fresh(Lease),
-    /// A step has run in it.
-    Used(Lease),
+    /// A step has run in it, or it was asked something. With what was read of it since, which no
+    /// step has told.
+    Used(Lease, Leftovers),
     /// A step is using it. If the step is dropped, the cell is gone.
     InUse,
     Over,
@@ -107,6 +110,24 @@ impl Session {
         SessionFiles::new(&self.cell)
     }
 
+    /// How this line of Python can go on, by the names that the session has. Nothing of the session
+    /// runs for it, and no variable changes. Nothing is found if the guest does not answer within
+    /// two seconds, or is gone. Dropping the future leaves the session as it was.
+    pub async fn complete(&mut self, line: &str) -> Result<Completions, RuntimeError> {
+        let end = inquiry::end_of(line);
+        let answer = self.cell.ask(Question::Completions(end)).await?;
+        let mut found = answer.map_or_else(Completions::default, |answer| Completions::read(end, &answer));
+        found.start += line.len() - end.len();
+        Ok(found)
+    }
+
+    /// The variables that the steps have made so far, in the order in which they were made. As with
+    /// [`Self::complete`], nothing of the session runs for it.
+    pub async fn variables(&mut self) -> Result<Vec<Variable>, RuntimeError> {
+        let answer = self.cell.ask(Question::Variables).await?;
+        Ok(answer.and_then(|answer| answer.to::<Option<Vec<Variable>>>().ok().flatten()).unwrap_or_default())
+    }
+
     /// A wish made between two steps has no step to apply to.
     fn forget_old_wishes(&self) {
         if self.is_alive() {
@@ -141,14 +162,17 @@ impl HeldCell {
         step: Step<'_, '_>,
     ) -> Result<ExecutionResult, RuntimeError> {
         let Step { identity, request, listener, wishes } = step;
-        let Taken { in_progress, mut place, mut lease, is_fresh } = taken;
+        let Taken { in_progress, mut place, mut lease, unread } = taken;
         let cell = lease.cell();
         note_cell(&identity.span, cell);
         // What threads and processes of earlier steps said and used since then does not belong to
         // this step.
-        let (leftovers, used_before) = match is_fresh {
-            true => (Leftovers::default(), CellUsage::default()),
-            false => (cell.take_leftovers().await, cell.usage()),
+        let (leftovers, used_before) = match unread {
+            None => (Leftovers::default(), CellUsage::default()),
+            Some(mut unread) => {
+                unread.append(cell.take_leftovers().await);
+                (unread, cell.usage())
+            }
         };
         let until = Until::Now;
         let run = Run { identity, request, used_before, leftovers, listener, wishes, until };
@@ -158,21 +182,39 @@ impl HeldCell {
         let kept = concluded.script_is_over.then_some(lease).inspect(Lease::pause);
         drop(in_progress);
         let result = concluded.say(self.executor.listener_timeout()).await;
-        place.put_back(kept, false);
+        place.put_back(kept.map(|lease| (lease, Some(Leftovers::default()))));
         Ok(result)
     }
 
     /// Does something with the cell between two steps.
     pub(crate) async fn with_cell<T>(
         &self,
-        work: impl AsyncFnOnce(&mut dyn Cell) -> Result<T, FilesError>,
+        work: impl for<'c> FnOnce(&'c mut dyn Cell) -> BoxFuture<'c, Result<T, FilesError>>,
     ) -> Result<T, RuntimeError> {
-        let Taken { in_progress, mut place, mut lease, is_fresh } = self.take()?;
+        let Taken { in_progress, mut place, mut lease, unread } = self.take()?;
         let done = self.background.serve(work(lease.cell())).await?;
         drop(in_progress);
         let is_lost = matches!(done, Err(FilesError::Workspace(_)));
-        place.put_back((!is_lost).then_some(lease), is_fresh);
+        place.put_back((!is_lost).then_some((lease, unread)));
         Ok(done?)
+    }
+
+    async fn ask(&self, question: Question<'_>) -> Result<Option<Json>, RuntimeError> {
+        let asking = async {
+            let Taken { lease, mut place, in_progress: _in_progress, unread } = self.take()?;
+            // The cell is put back however this ends.
+            place.0 = None;
+            let mut asked = Asked { place: self, held: Some((lease, unread.unwrap_or_default())) };
+            let (lease, unread) = asked.held.as_mut().expect("it is taken when this is dropped");
+            let (hold, seal) = (lease.hold().clone(), random_hex());
+            tokio::select! {
+                biased;
+                closed = hold.closed() => Err(closed.into()),
+                answer = inquiry::ask(lease.cell(), &seal, question, unread) => Ok(answer),
+            }
+        };
+        let answer: Result<Option<Json>, RuntimeError> = self.background.serve(asking).await?;
+        Ok(answer?.map(|answer| self.executor.hide(answer)))
     }
 
     fn is_alive(&self) -> bool {
@@ -180,7 +222,7 @@ impl HeldCell {
             return false; // Another thread may have had the lock when this process was forked.
         }
         match &*self.lock() {
-            State::Fresh(lease) | State::Used(lease) => lease.hold().check().is_ok(),
+            State::Fresh(lease) | State::Used(lease, _) => lease.hold().check().is_ok(),
             State::InUse | State::Over => false,
         }
     }
@@ -190,16 +232,16 @@ impl HeldCell {
         self.background.check()?;
         let mut state = self.lock();
         let in_progress = match &*state {
-            State::Fresh(lease) | State::Used(lease) => lease.begin()?,
+            State::Fresh(lease) | State::Used(lease, _) => lease.begin()?,
             State::InUse => return Err(RuntimeError::StepUnderWay { cell: self.id }),
             State::Over => return Err(RuntimeError::SessionOver { cell: self.id }),
         };
-        let (lease, is_fresh) = match std::mem::replace(&mut *state, State::InUse) {
-            State::Fresh(lease) => (lease, true),
-            State::Used(lease) => (lease, false),
+        let (lease, unread) = match std::mem::replace(&mut *state, State::InUse) {
+            State::Fresh(lease) => (lease, None),
+            State::Used(lease, unread) => (lease, Some(unread)),
             State::InUse | State::Over => unreachable!("the cell was here, and the state is locked"),
         };
-        Ok(Taken { lease, place: Place(Some(self)), in_progress, is_fresh })
+        Ok(Taken { lease, place: Place(Some(self)), in_progress, unread })
     }
 }
 
@@ -216,24 +258,42 @@ struct Taken<'a> {
     lease: Lease,
     place: Place<'a>,
     in_progress: InProgress,
-    /// Whether nothing has run in it yet.
-    is_fresh: bool,
+    /// What was read of it since the last step. `None` if nothing has run in it yet.
+    unread: Option<Leftovers>,
+}
+
+/// The cell of a session while it is asked something. It is put back even if nobody waits for the
+/// answer any more.
+struct Asked<'a> {
+    place: &'a HeldCell,
+    held: Option<(Lease, Leftovers)>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let held = self.held.take().inspect(|(lease, _)| lease.pause());
+        Place(Some(self.place)).put_back(held.map(|(lease, unread)| (lease, Some(unread))));
+    }
 }
 
 /// Where a step puts its cell when it is over. A step that is dropped puts nothing there.
 struct Place<'a>(Option<&'a HeldCell>);
 
 impl Place<'_> {
-    fn put_back(&mut self, lease: Option<Lease>, is_fresh: bool) {
+    /// What was printed since the last step is `None` if there was no step.
+    fn put_back(&mut self, held: Option<(Lease, Option<Leftovers>)>) {
         if let Some(cell) = self.0.take() {
-            let state = if is_fresh { State::Fresh } else { State::Used };
-            *cell.lock() = lease.map_or(State::Over, state);
+            *cell.lock() = match held {
+                None => State::Over,
+                Some((lease, None)) => State::Fresh(lease),
+                Some((lease, Some(unread))) => State::Used(lease, unread),
+            };
         }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.put_back(None, false);
+        self.put_back(None);
     }
 }

@@ -9,6 +9,7 @@
 mod captured;
 mod facts;
 mod judgement;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,8 @@ use crate::warnings::{self, Seen};
 use captured::Captured;
 pub(crate) use facts::{Conditions, Ending, Facts};
 pub(crate) use judgement::cause_of_death;
+pub(crate) use shown::MissingDisplays;
+use shown::Shown;
 
 /// Everything the guest has said that matters.
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub(crate) struct Transcript {
     failure: Option<Failure>,
     is_done: bool,
     intermediates: Vec<Intermediate>,
+    shown: Shown,
     logs: Vec<LogLine>,
     refusals: Refusals,
     stdout: Captured,
@@ -83,6 +87,7 @@ impl Transcript {
             failure: None,
             is_done: false,
             intermediates: Vec::new(),
+            shown: Shown::default(),
             logs: Vec::new(),
             refusals: Refusals::default(),
             repairs: Default::default(),
@@ -129,6 +134,9 @@ impl Transcript {
                 let data = hidden(Json::repaired(data), &self.mask, &mut self.repairs[1]);
                 self.intermediates.push(Intermediate::new(label.clone(), data.clone()));
                 EventKind::Intermediate { label, data }
+            }
+            GuestFrame::Display { data, left_out } => {
+                EventKind::Display { display: self.shown.take(data, left_out, &self.mask)? }
             }
             GuestFrame::Log { level, message } => {
                 let message = self.mask.text(message).into_owned();
@@ -222,7 +230,8 @@ impl Transcript {
                 (None, Some(_)) => Some("its error"),
                 (None, None) => None,
             },
-            repairs: self.repairs,
+            repairs: [self.repairs[0], self.repairs[1], self.shown.repairs],
+            missing_displays: self.shown.missing,
             leftover_bytes: self.leftover_bytes,
         };
         let mut warnings = warnings::about(&seen, facts, &verdict);
@@ -241,6 +250,7 @@ impl Transcript {
         let mut result = ExecutionResult::new(self.id, verdict, facts.conditions.engine);
         result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
         result.intermediates = self.intermediates;
+        result.displays = self.shown.displays;
         result.logs = self.logs;
         result.stdout = self.stdout.text;
         result.stderr = self.stderr.text;

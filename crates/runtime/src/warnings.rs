@@ -5,30 +5,33 @@ use std::time::Duration;
 
 use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
+use belljar_core::display::MOST_DISPLAYS;
 use belljar_core::json::Repairs;
 use belljar_core::wire::OUTCOME_GRACE;
 
-use crate::transcript::{Ending, Facts, cause_of_death};
+use crate::transcript::{Ending, Facts, MissingDisplays, cause_of_death};
 
 /// What the transcript knows that may need a warning.
 pub(crate) struct Seen {
     pub(crate) mode: ExecutionMode,
     /// What decided the run, if anything did before it ended.
     pub(crate) outcome: Option<&'static str>,
-    /// Repairs of the result, and of the intermediate results.
-    pub(crate) repairs: [Repairs; 2],
+    /// Repairs of the result, of the intermediate results, and of displays.
+    pub(crate) repairs: [Repairs; 3],
+    pub(crate) missing_displays: MissingDisplays,
     pub(crate) leftover_bytes: usize,
 }
 
 /// All warnings, in the order in which their causes happened.
 pub(crate) fn about(seen: &Seen, facts: &Facts<'_>, verdict: &Verdict) -> Vec<String> {
-    let repaired = ["the result", "the intermediate results"].into_iter().zip(&seen.repairs);
+    let repaired = ["the result", "the intermediate results", "the displays"].into_iter().zip(&seen.repairs);
     let repaired = repaired.filter(|(_, repairs)| !repairs.is_empty()).map(|(what, repairs)| {
         format!("data of {what} that not every JSON reader can read was changed: {repairs}")
     });
     leftovers(seen.leftover_bytes)
         .into_iter()
         .chain(repaired)
+        .chain(missing(seen.missing_displays))
         .chain(seen.outcome.and_then(|outcome| afterwards(seen.mode, outcome, facts)))
         .chain(facts.stdin_failure.as_ref().map(|reason| format!("the script's input ended early: {reason}")))
         .chain(killed(facts, verdict))
@@ -43,6 +46,21 @@ fn leftovers(bytes: usize) -> Option<String> {
              this step's output"
         )
     })
+}
+
+/// What the script showed, or wanted to, and is in no result.
+fn missing(displays: MissingDisplays) -> impl Iterator<Item = String> {
+    let MissingDisplays { left_out, refused, secret } = displays;
+    let said = |count: u64, why: String| {
+        let what = if count == 1 { "form of a display is" } else { "forms of displays are" };
+        (count > 0).then(|| format!("{count} {what} missing: {why}"))
+    };
+    let bounds = format!(
+        "a run may show {MOST_DISPLAYS} things, and all of them together may take half of what max_output_bytes leaves"
+    );
+    let faults = "the data is not what the MIME type says".to_owned();
+    let secrets = "the value of a secret was found there".to_owned();
+    [said(left_out, bounds), said(refused, faults), said(secret, secrets)].into_iter().flatten()
 }
 
 /// How a run ended after its outcome was known, unless it ended by itself.

@@ -28,12 +28,13 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 13] = [
+const ON_LOCAL: [&str; 14] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/files.rs",
     "it/harness.rs",
+    "it/preloads.rs",
     "it/pythons.rs",
     "it/run_within.rs",
     "it/refused.rs",

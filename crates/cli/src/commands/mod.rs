@@ -2,8 +2,11 @@
 
 mod bench;
 mod build;
+mod cache;
 mod docker;
 mod doctor;
+mod manual;
+mod missing_module;
 mod run;
 mod shell;
 
@@ -46,7 +49,10 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
             Command::Build(options) => build::build(options, verbose).await,
+            Command::Cache(command) => cache::cache(command).await,
             Command::Docker(command) => docker::docker(command).await,
+            Command::Completions(options) => manual::completions(&options),
+            Command::Man(options) => manual::man(&options),
         }
     };
     // The command runs as a task: waking the outermost future also wakes the event loop itself,

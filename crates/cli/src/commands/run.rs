@@ -1,16 +1,19 @@
 //! `belljar run`: one script, one result.
 
+use std::path::Path;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
-use belljar::{ExecutionRequest, Runtime, Sandbox, Verdict};
+use belljar::{ExecutionRequest, ExecutionResult, Runtime, Sandbox, Verdict};
 
+use super::missing_module;
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::exit::End;
 use crate::files;
 use crate::follow::{follow, hand_on};
 use crate::interrupt::Interrupts;
+use crate::metadata;
 use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
 use crate::script;
@@ -23,9 +26,10 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         (_, true) => Output::Events,
         _ => Output::Human,
     };
-    let printer = Printer::new(output);
-    let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
+    let printer = Printer::new(output).saving_displays(options.out.is_some());
+    let mut settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let request = request(&options, &settings, &printer)?;
+    let metadata = metadata::honour(&request, &mut settings)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
     let outcome = async {
@@ -33,7 +37,9 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
             sandbox = prepare(&runtime, &settings, &printer, verbose) => sandbox?,
             interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
         };
-        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts)).await
+        metadata.map_or(Ok(()), |metadata| metadata.check(&sandbox.report().python))?;
+        let out = options.out.as_deref();
+        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts, out)).await
     };
     let outcome = outcome.await;
     runtime.shutdown().await;
@@ -72,7 +78,7 @@ async fn run_and_show(
     sandbox: &Sandbox,
     settings: &Settings,
     request: ExecutionRequest,
-    (printer, interrupts): (&Printer, &mut Interrupts),
+    (printer, interrupts, out): (&Printer, &mut Interrupts, Option<&Path>),
 ) -> Result<End, CliError> {
     /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
@@ -90,8 +96,12 @@ async fn run_and_show(
             }
         }
     };
+    let displays = match out {
+        Some(directory) => files::save_displays(directory, &result.displays).await?,
+        None => Vec::new(),
+    };
     if printer.is_for_people() {
-        for line in result.files.iter().filter_map(files::saved) {
+        for line in displays.into_iter().chain(result.files.iter().filter_map(files::saved)) {
             printer.note(&quoted(&line))?;
         }
     }
@@ -99,7 +109,7 @@ async fn run_and_show(
         None if is_program && matches!(result.verdict, Verdict::Exited { .. }) => {
             printer.result(&result, Advice::Silence)?;
         }
-        None => printer.result(&result, advice(&result.verdict, settings).into())?,
+        None => printer.result(&result, advice(&result, settings).into())?,
         Some(_) if printer.is_for_people() => {}
         Some(_) => printer.result(&result, Advice::Nothing)?,
     }
@@ -135,11 +145,11 @@ pub(super) async fn prepare(
 }
 
 /// What to do about a failure, if an option can help.
-pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
+pub(super) fn advice(result: &ExecutionResult, settings: &Settings) -> Option<String> {
     let ResourceLimits {
         execution_timeout_sec, cpu_time_sec, memory_mb, pids_limit, max_output_bytes, ..
     } = settings.blueprint.config.resource_limits;
-    Some(match verdict {
+    Some(match &result.verdict {
         Verdict::TimeoutWall => {
             format!("it may take {execution_timeout_sec} s; give it more with --timeout SECS")
         }
@@ -166,6 +176,9 @@ pub(super) fn advice(verdict: &Verdict, settings: &Settings) -> Option<String> {
         }
         Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
         Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),
+        Verdict::Exception => {
+            return missing_module::advice(result.error.as_deref()?, &settings.blueprint.config);
+        }
         _ => return None,
     })
 }

@@ -114,6 +114,30 @@ fn what_root_keeps_is_good_enough_for_everybody() {
 }
 
 #[test]
+fn whoever_may_only_read_a_cache_can_list_it_and_removes_nothing() {
+    let Some(machine) = Machine::new() else { return };
+    let roots = machine.directory("roots", 0, 0o755);
+    assert_ran(&machine.run_as(0, &roots));
+    let cache = |arguments: &[&str], user: u32| {
+        let mut cache = command(&[&["cache"], arguments].concat());
+        cache.env("BELLJAR_CACHE", &roots).uid(user).gid(user);
+        finish(cache, "")
+    };
+    let listed = cache(&["ls", "--json"], ANN).json();
+    assert_eq!(listed["layers"][0]["requirements"], serde_json::json!(["belljar_sample"]));
+    let refused = cache(&["clear", "--yes"], ANN);
+    assert!(refused.code == Some(3) && refused.stderr.contains("Permission denied"), "{refused:#?}");
+    assert_ran(&machine.run_as(ANN, &roots));
+    let anns = machine.directory("anns", ANN, 0o755);
+    assert_ran(&machine.run_as(ANN, &anns));
+    let mut stranger = command(&["cache", "clear", "--yes"]);
+    stranger.env("BELLJAR_CACHE", &anns);
+    assert_refused(&finish(stranger, ""), &format!("anns belongs to user {ANN}"));
+    assert_eq!(cache(&["clear", "--yes"], 0).code, Some(0));
+    assert_eq!(cache(&["ls", "--json"], 0).json()["layers"], serde_json::json!([]));
+}
+
+#[test]
 fn whoever_comes_first_in_a_shared_place_is_believed_by_themselves_only() {
     let Some(machine) = Machine::new() else { return };
     let shared = machine.directory("shared", 0, 0o1777);

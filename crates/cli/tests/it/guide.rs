@@ -1,7 +1,7 @@
 //! Runs the examples of the guide, as its readers would.
 //!
-//! A block whose first line is `# name` is a file of that name. In a `console` block each line after
-//! `$` is a command, and the lines after it are what it prints.
+//! A block whose first line is `# name` is a file of that name. In a `console` block each line
+//! after `$` is a command, and the lines after it are what it prints.
 
 use std::fs;
 use std::path::Path;

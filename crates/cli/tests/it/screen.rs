@@ -125,11 +125,12 @@ impl Screen {
     }
 }
 
-/// Runs the command with a terminal as stdin, stdout and stderr, while somebody types. Returns what
-/// it wrote.
+/// Runs the command with a terminal as stdin, stdout and stderr, while somebody types. The terminal
+/// cannot move its cursor, so nothing edits lines; `tmux.rs` has one that can. Returns what the
+/// command wrote.
 pub(crate) fn typed_on(terminal: Terminal, mut command: Command, typed: &str) -> Screen {
     command.stdout(terminal.other_end()).stderr(terminal.other_end());
-    command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    command.env_remove("NO_COLOR").env("TERM", "dumb");
     let mut child = command.spawn().expect("the binary was built for this test");
     drop(command);
     let mut keyboard = File::from(terminal.master.try_clone().expect("a descriptor can be copied"));

@@ -2,7 +2,8 @@
 //!
 //! A dependency reaches an installer as one line of a file. Installers read far more there than
 //! names: options, includes, paths, `${VARIABLES}`, source trees whose build scripts run at once. A
-//! requirement must not be able to become any of these by accident.
+//! requirement must not be able to become any of these by accident. The one option that may follow
+//! a requirement is `--hash`, which only makes an installer stricter.
 //!
 //! ```text
 //!  text ──► Requirement::parse ──► Package | Wheel | Source | Local, or the rule it breaks
@@ -112,6 +113,7 @@ impl Requirement {
         if text.chars().any(char::is_control) {
             return Err(RequirementFault::ControlCharacter);
         }
+        let text = without_hashes(text);
         if text.contains(['$', '\\']) {
             return Err(RequirementFault::Expansion);
         }
@@ -159,6 +161,30 @@ impl Requirement {
             _ => Err(RequirementFault::Scheme),
         }
     }
+}
+
+/// The text without the hashes that may follow it: `--hash=sha256:…`, as installers read it. With
+/// one of them, installers want one for every package.
+fn without_hashes(mut text: &str) -> &str {
+    while let Some((front, last)) = text.rsplit_once(' ')
+        && is_hash(last)
+    {
+        text = front.trim_end_matches(' ');
+    }
+    text
+}
+
+fn is_hash(word: &str) -> bool {
+    let Some((kind, digits)) = word.strip_prefix("--hash=").and_then(|hash| hash.split_once(':')) else {
+        return false;
+    };
+    let length = match kind {
+        "sha256" => 64,
+        "sha384" => 96,
+        "sha512" => 128,
+        _ => return false,
+    };
+    digits.len() == length && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The text after the name. `None` if there is no name.
@@ -226,6 +252,27 @@ mod tests {
                 let error = check(requirement, allow_source_builds).unwrap_err().to_string();
                 assert!(error.contains(rule), "{requirement:?}: {error}");
             }
+        }
+    }
+
+    #[test]
+    fn hashes_may_follow_a_package_and_nothing_may_hide_behind_them() {
+        let hash = format!("--hash=sha256:{}", "a1".repeat(32));
+        let long = format!("--hash=sha512:{}", "A1".repeat(64));
+        for text in [format!("six==1.0 {hash}"), format!("six==1.0; python_version > '3'  {long} {hash}")] {
+            assert_eq!(Requirement::parse(&text), Ok(Requirement::Package), "{text}");
+        }
+        for text in [
+            hash.clone(),
+            format!("{hash} six"),
+            format!("six {hash} --pre"),
+            format!("six --pre {hash}"),
+            format!("six {hash}0"),
+            format!("six --hash={}", "a1".repeat(32)),
+            "six --hash=md5:d41d8cd98f00b204e9800998ecf8427e".to_owned(),
+            format!("six\u{a0}{hash}"),
+        ] {
+            assert_eq!(Requirement::parse(&text), Err(RequirementFault::Option), "{text}");
         }
     }
 

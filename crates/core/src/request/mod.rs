@@ -251,7 +251,7 @@ mod tests {
         for (text, said) in [
             ("{}", "missing field `script`"),
             (r#"{"script":"1","time_out":3}"#, "unknown field `time_out`"),
-            (r#"{"script":"1","timeout":-1}"#, "timeout = -1 is invalid: must be seconds, 0 or more"),
+            (r#"{"script":"1","timeout":-1}"#, "-1 s is invalid: must be seconds, 0 or more"),
             (r#"{"script":"1","timeout":1e300}"#, "is invalid"),
             (r#"{"script":"1","mode":"batch"}"#, "unknown variant `batch`"),
         ] {

@@ -83,6 +83,16 @@ pub enum GuestFrame<'a> {
         #[cfg_attr(test, schemars(with = "serde_json::Value"))]
         data: &'a RawValue,
     },
+    /// `display`, a figure, or the value of a last line.
+    Display {
+        /// Forms by MIME type, not parsed.
+        #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
+        data: &'a RawValue,
+        /// How many forms and displays the harness did not send, since it last said so: too many,
+        /// or too large.
+        #[cfg_attr(test, schemars(default))]
+        left_out: u64,
+    },
     /// The script failed.
     Error {
         /// One line, written for a person or a model.
@@ -99,6 +109,12 @@ pub enum GuestFrame<'a> {
     Stdin,
     /// The script is over.
     ScriptDone,
+    /// The answer to a question of the host's. It belongs to no script.
+    Answer {
+        /// What was found, not parsed. `null` if nothing was found in time.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a RawValue,
+    },
 }
 
 /// What a guest has prepared for its scripts.
@@ -111,6 +127,9 @@ pub struct GuestReport {
     pub tools: Vec<String>,
     /// A tool that did not load, or a preload that failed.
     pub warnings: Vec<String>,
+    /// Modules that the next guest of the same kind can preload without trying them first.
+    #[cfg_attr(test, schemars(default))]
+    pub vouched: Option<Vec<String>>,
 }
 
 /// A line as it is on the wire: the fields of all frames side by side.
@@ -131,6 +150,8 @@ struct Fields<'a> {
     tools: Vec<String>,
     #[serde(default)]
     warnings: Vec<String>,
+    #[serde(default)]
+    vouched: Option<Vec<String>>,
     #[serde(borrow, default)]
     level: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -145,6 +166,8 @@ struct Fields<'a> {
     label: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+    #[serde(default)]
+    left_out: u64,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -154,9 +177,11 @@ enum Kind {
     Log,
     Intermediate,
     FinalResult,
+    Display,
     Error,
     Stdin,
     ScriptDone,
+    Answer,
 }
 
 impl<'a> Envelope<'a> {
@@ -166,8 +191,8 @@ impl<'a> Envelope<'a> {
         let message = fields.message.unwrap_or_default();
         let frame = match fields.r#type {
             Kind::Ready => {
-                let (tools, warnings) = (fields.tools, fields.warnings);
-                let report = fields.python.map(|python| GuestReport { python, tools, warnings });
+                let (tools, warnings, vouched) = (fields.tools, fields.warnings, fields.vouched);
+                let report = fields.python.map(|python| GuestReport { python, tools, warnings, vouched });
                 GuestFrame::Ready { protocol: fields.protocol.unwrap_or_default(), report }
             }
             Kind::Log => GuestFrame::Log {
@@ -179,6 +204,9 @@ impl<'a> Envelope<'a> {
                 data: fields.data.unwrap_or(RawValue::NULL),
             },
             Kind::FinalResult => GuestFrame::FinalResult { data: fields.data.unwrap_or(RawValue::NULL) },
+            Kind::Display => {
+                GuestFrame::Display { data: fields.data.unwrap_or(RawValue::NULL), left_out: fields.left_out }
+            }
             Kind::Error => GuestFrame::Error {
                 message,
                 traceback: fields.traceback,
@@ -187,6 +215,7 @@ impl<'a> Envelope<'a> {
             },
             Kind::Stdin => GuestFrame::Stdin,
             Kind::ScriptDone => GuestFrame::ScriptDone,
+            Kind::Answer => GuestFrame::Answer { data: fields.data.unwrap_or(RawValue::NULL) },
         };
         let printed = PrintedBefore { stdout: fields.stdout, stderr: fields.stderr };
         Some(Self { seal: fields.seal, printed, frame })
@@ -251,7 +280,8 @@ mod tests {
     fn what_a_guest_leaves_out_has_a_meaning() {
         let frame = |line: &'static str| Envelope::parse(line.as_bytes()).unwrap().frame;
         assert!(matches!(frame(r#"{"type":"ready"}"#), GuestFrame::Ready { protocol: 0, report: None }));
-        let told = GuestReport { python: "3.12.1".into(), tools: Vec::new(), warnings: Vec::new() };
+        let told =
+            GuestReport { python: "3.12.1".into(), tools: Vec::new(), warnings: Vec::new(), vouched: None };
         assert!(matches!(
             frame(r#"{"type":"ready","python":"3.12.1"}"#),
             GuestFrame::Ready { protocol: 0, report: Some(report) } if report == told

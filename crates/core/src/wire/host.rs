@@ -18,6 +18,29 @@ pub enum HostFrame<'a> {
         /// The seal of that script's `execute`.
         seal: &'a str,
     },
+    /// Answer a question about the session, between two steps. Nothing runs.
+    Ask(Ask<'a>),
+}
+
+/// Asks the guest about its session. The guest runs no code of the session for it.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    /// The answer must carry it.
+    pub seal: &'a str,
+    /// The question.
+    pub question: Question<'a>,
+    /// Seconds that the guest may look for an answer. What it has found by then is none.
+    pub timeout: f64,
+}
+
+/// What the host can ask about a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Question<'a> {
+    /// How can this text go on? It is a line of Python up to the cursor.
+    Completions(&'a str),
+    /// Which variables are there?
+    Variables,
 }
 
 /// Asks the guest to run one script.
@@ -73,6 +96,13 @@ impl HostFrame<'_> {
                     .collect(),
             },
             Self::Interrupt { seal } => Exposed::Interrupt { seal },
+            Self::Ask(Ask { seal, question, timeout }) => {
+                let (about, text) = match question {
+                    Question::Completions(text) => (About::Completions, Some(*text)),
+                    Question::Variables => (About::Variables, None),
+                };
+                Exposed::Ask { seal, about, text, timeout: *timeout }
+            }
         };
         let mut line = serde_json::to_vec(&exposed).expect("strings and finite numbers always serialise");
         line.push(b'\n');
@@ -125,6 +155,30 @@ pub(super) enum Exposed<'a> {
         /// The seal of that script's `execute`.
         seal: &'a str,
     },
+    /// Answer a question about the session, between two steps. Nothing runs.
+    Ask {
+        /// The answer must carry it: 128 random bits in hexadecimal.
+        seal: &'a str,
+        /// What is asked.
+        about: About,
+        /// For completions: a line of Python up to the cursor.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<&'a str>,
+        /// Seconds that the guest may look for an answer.
+        timeout: f64,
+    },
+}
+
+/// What is asked.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub(super) enum About {
+    /// How a line can go on. The answer is `{replace, matches}`: what can stand in place of the
+    /// last `replace` characters.
+    Completions,
+    /// The variables of the session. The answer is a list of `{name, kind, summary}`.
+    Variables,
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 //!
 //! ```text
 //!  host ── execute {execution_id, seal, script, …}, interrupt {seal}? ───► guest
-//!  host ◄── log* intermediate* (final_result | error)? script_done ─────── guest
+//!  host ◄── log* intermediate* display* (final_result | error)? script_done ─ guest
+//!
+//!  host ── ask {seal, about, …} ─────────────────────────────────────────► guest   between two
+//!  host ◄── answer {data} ─────────────────────────────────────────────── guest   steps
 //! ```
 //!
 //! Every guest frame but `ready` carries the **seal** of its execution. The seal is 128 random
@@ -27,7 +30,7 @@ mod lines;
 pub(crate) mod schema;
 
 pub use guest::{Envelope, GuestFrame, GuestReport, PrintedBefore};
-pub use host::{Execute, HostFrame};
+pub use host::{Ask, Execute, HostFrame, Question};
 pub use lines::{LineTooLong, Lines};
 
 /// How long a script may continue once its outcome is known, so that its last output is not lost.

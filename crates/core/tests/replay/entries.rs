@@ -6,6 +6,7 @@
 use std::path::{Component, Path};
 
 use belljar_core::config::{ConfigError, SandboxConfig};
+use belljar_core::display::{Display, Received};
 use belljar_core::wire::{Envelope, GuestFrame, Lines};
 use belljar_core::{GuestPath, Json, is_printable, json_line};
 use serde_json::value::RawValue;
@@ -48,6 +49,10 @@ fn guest_frame(line: &[u8]) {
         Some(seal) => assert!(envelope.is_sealed_with(seal) && !envelope.is_sealed_with(&format!("{seal}0"))),
         None => assert!(!envelope.is_sealed_with("")),
     }
+    if let GuestFrame::Display { data, .. } = envelope.frame {
+        guest_display(data);
+        return;
+    }
     let (GuestFrame::FinalResult { data } | GuestFrame::Intermediate { data, .. }) = envelope.frame else {
         return;
     };
@@ -65,6 +70,14 @@ fn guest_frame(line: &[u8]) {
             "a line that acts on a terminal: {line:?}"
         );
     }
+}
+
+/// What is left of a display can be written, and read back as it was.
+fn guest_display(data: &RawValue) {
+    let Some(display) = Received::read(data, |_, _| true).display else { return };
+    let line = json_line(&display).expect("text can be written");
+    assert!(line.chars().all(|c| c == '\t' || is_printable(c)), "it acts on a terminal: {line:?}");
+    assert_eq!(serde_json::from_str::<Display>(&line).ok(), Some(display), "{line}");
 }
 
 /// A sandbox file.

@@ -101,41 +101,73 @@ impl Installer {
         }
     }
 
-    /// The whole command. Requirements come from a file, so that none can be read as an option or
-    /// seen in a process list.
-    pub(super) fn command(
-        &self,
-        spec: &LayerSpec,
-        requirements: &Path,
-        target: &Path,
-        environment: Environment<'_>,
-    ) -> Command {
+    /// The command for a task. Requirements come from a file, so that none can be read as an option
+    /// or seen in a process list.
+    pub(super) fn command(&self, task: &Task<'_>, spec: &LayerSpec, environment: Environment<'_>) -> Command {
         let mut command = Command::new(self.program(spec));
         environment.apply(&mut command);
         match self {
             Self::Uv { .. } => {
-                command.args(["pip", "install", "--compile-bytecode", "--link-mode", "copy"]);
+                match task {
+                    Task::Resolve { answer, .. } => {
+                        // Without `--quiet` the answer is printed too.
+                        command.args(["pip", "compile", "--quiet", "--generate-hashes", "--no-header"]);
+                        command.args(["--no-annotate", "--output-file"]).arg(answer);
+                    }
+                    Task::Install { .. } | Task::Unpack { .. } => {
+                        command.args(["pip", "install", "--compile-bytecode", "--link-mode", "copy"]);
+                    }
+                }
                 command.arg("--python").arg(&spec.interpreter.executable);
                 pass_pip_settings(&mut command, environment);
             }
             Self::Pip => {
-                command.args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--compile",
-                    "--no-input",
-                    "--disable-pip-version-check",
-                ]);
+                command.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check"]);
                 command.args(["--no-warn-script-location", "--progress-bar", "off"]);
+                match task {
+                    Task::Resolve { answer, .. } => {
+                        command.args(["--dry-run", "--ignore-installed", "--report"]).arg(answer);
+                    }
+                    Task::Install { report: Some(report), .. } => {
+                        command.args(["--compile", "--report"]).arg(report);
+                    }
+                    Task::Install { .. } | Task::Unpack { .. } => drop(command.arg("--compile")),
+                }
             }
         }
         if !spec.allow_source_builds {
             command.args(["--only-binary", ":all:"]);
         }
-        command.arg("--target").arg(target).arg("--requirement").arg(requirements);
+        match task {
+            Task::Resolve { requirements, .. } => match self {
+                Self::Uv { .. } => command.arg(requirements),
+                Self::Pip => command.arg("--requirement").arg(requirements),
+            },
+            Task::Install { requirements, target, report: _ } => {
+                command.arg("--target").arg(target).arg("--requirement").arg(requirements)
+            }
+            Task::Unpack { pins, target } => {
+                // What was resolved is in keeping with the constraints. They have no hashes, which
+                // pip would ask for.
+                command.env_remove("PIP_CONSTRAINT").env_remove("UV_CONSTRAINT").env_remove("UV_OVERRIDE");
+                command.args(["--no-deps", "--require-hashes", "--target"]).arg(target);
+                command.arg("--requirement").arg(pins)
+            }
+        };
         command
     }
+}
+
+/// What an installer is asked to do.
+#[derive(Debug)]
+pub(super) enum Task<'a> {
+    /// Choose a version of everything that the requirements need, and write the answer to a file.
+    /// `resolution` reads it.
+    Resolve { requirements: &'a Path, answer: &'a Path },
+    /// Install exactly these wheels into an empty directory.
+    Unpack { pins: &'a Path, target: &'a Path },
+    /// Do both at once. pip can also report what it chose, as if it had only resolved.
+    Install { requirements: &'a Path, target: &'a Path, report: Option<&'a Path> },
 }
 
 impl fmt::Display for Installer {

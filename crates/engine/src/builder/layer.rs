@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::LayerError;
 use super::installer::Installer;
 use super::spec::{LayerSpec, RECIPE};
+use super::usage::InUse;
 use crate::trust::{Distrust, TrustedDirectory};
 
 /// The file that says what a layer is. A directory without it is not a layer.
@@ -27,6 +28,9 @@ pub struct Layer {
         expect(dead_code, reason = "held open; the native engine compares it too")
     )]
     pub(crate) directory: Arc<TrustedDirectory>,
+    /// Whoever has cells with the layer keeps this as long as they live.
+    #[cfg_attr(not(feature = "native"), expect(dead_code, reason = "kept for its drop"))]
+    pub(crate) in_use: Arc<InUse>,
     /// Its name, from [`LayerSpec::key`].
     pub key: String,
     /// Whether it existed before it was asked for.
@@ -43,13 +47,13 @@ pub struct Distribution {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
+pub(super) struct Manifest {
     recipe: u32,
-    requirements: Vec<String>,
-    python: String,
+    pub(super) requirements: Vec<String>,
+    pub(super) python: String,
     abi: String,
     installer: String,
-    distributions: Vec<Distribution>,
+    pub(super) distributions: Vec<Distribution>,
 }
 
 impl Manifest {
@@ -61,8 +65,9 @@ impl Manifest {
 }
 
 impl Layer {
-    pub(super) fn of(tree: TrustedDirectory, key: String, cached: bool) -> Self {
-        Self { path: tree.path().to_owned(), directory: Arc::new(tree), key, cached }
+    pub(super) fn of(tree: TrustedDirectory, key: String, in_use: InUse, cached: bool) -> Self {
+        let path = tree.path().to_owned();
+        Self { path, directory: Arc::new(tree), in_use: Arc::new(in_use), key, cached }
     }
 
     /// What the installer installed, dependencies of dependencies included, by name.
@@ -91,8 +96,8 @@ pub(super) fn find(
     Ok(manifest.is_some_and(|manifest| manifest.is_of(spec)).then_some(tree))
 }
 
-/// Writes down what was installed in `path`.
-pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installer) -> io::Result<()> {
+/// Writes down what was installed in `path`. Returns how many packages that are.
+pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installer) -> io::Result<usize> {
     let manifest = Manifest {
         recipe: RECIPE,
         requirements: spec.canonical(),
@@ -102,10 +107,11 @@ pub(super) fn write_manifest(path: &Path, spec: &LayerSpec, installer: &Installe
         distributions: installed(path)?,
     };
     let text = serde_json::to_vec_pretty(&manifest)?;
-    belljar_jail::without_file_size_signal(|| fs::write(path.join(MANIFEST), text))
+    belljar_jail::without_file_size_signal(|| fs::write(path.join(MANIFEST), text))?;
+    Ok(manifest.distributions.len())
 }
 
-fn read_manifest(path: &Path) -> io::Result<Manifest> {
+pub(super) fn read_manifest(path: &Path) -> io::Result<Manifest> {
     Ok(serde_json::from_slice(&fs::read(path.join(MANIFEST))?)?)
 }
 

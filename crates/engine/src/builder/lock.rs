@@ -5,6 +5,8 @@
 //! The files stay, because removing one would let two makers lock two files of the same name.
 //!
 //! A wait for the lock asks for it again and again. The kernel's own wait could not be stopped.
+//!
+//! The same kind of lock, shared, says that something is in use ([`Lock::share`]).
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -61,16 +63,22 @@ impl Lock {
         Self(InProcess::new(UnlockOnDrop(file)))
     }
 
+    /// Takes a share of the lock. All shares exclude one whole lock. `None` if the wait for a whole
+    /// lock was stopped.
+    pub(super) fn share(file: File, stop: &Stop) -> io::Result<Option<Self>> {
+        loop {
+            match file.try_lock_shared() {
+                Ok(()) => return Ok(Some(Self::of(file))),
+                Err(TryLockError::WouldBlock) if stop.within(ASK_AGAIN)? => return Ok(None),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
     /// Takes the lock if it is free. Otherwise returns the file to wait on.
     pub(super) fn try_take(path: &Path) -> io::Result<Result<Self, File>> {
-        let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o644)
-            .custom_flags(no_link)
-            .open(path)?;
+        let file = open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Ok(Self::of(file))),
             Err(TryLockError::WouldBlock) => Ok(Err(file)),
@@ -78,6 +86,19 @@ impl Lock {
         }
     }
 }
+
+/// Opens a file to lock, and makes it if it is missing. A link is not followed.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o644).custom_flags(NO_LINK).open(path)
+}
+
+/// Opens a file to lock that this user may only read. It must exist.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(NO_LINK).open(path)
+}
+
+const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 #[cfg(test)]
 mod tests {

@@ -13,10 +13,17 @@
 //!                     flock <root>/<key>.lock       if taken: Progress::Waiting, then look again
 //!                         │
 //!                     <root>/.tmp-<key>-<pid>/      requirements.txt, layer/
-//!                         │ uv or pip  ── Progress::Line …
+//!                         │ uv or pip, and wheels that are kept: `fill`  ── Progress::Line …
 //!                         │ readable by all, manifest, flush
 //!                     rename layer ──► <root>/<key> the only moment a layer comes into being
 //! ```
+//!
+//! A layer is put together from unpacked wheels, each kept once (`wheels`): a layer with one
+//! package more costs that package. Whoever changes a file of a layer in the making must replace it
+//! and not write into it, because other layers have the same file.
+//!
+//! A layer that no sandbox has used for [`UNUSED_FOR`] goes after some other install (`usage`,
+//! `inventory`).
 //!
 //! So a crash leaves at most a `.tmp-` directory. Nobody takes it for a layer, and the next install
 //! removes it: its lock is free, so its maker is gone. A maker whose caller has gone is stopped
@@ -36,14 +43,21 @@
 //! index is used as it is.
 
 mod error;
+mod fill;
 mod hint;
 mod installer;
+mod inventory;
 mod layer;
+mod link;
 mod lock;
 mod permissions;
+#[cfg(feature = "native")]
+pub(crate) mod preloads;
 mod requirement;
+mod resolution;
 mod run;
 mod spec;
+mod split;
 mod stage;
 mod stop;
 mod store;
@@ -51,11 +65,18 @@ mod store;
 mod tests;
 #[cfg(test)]
 mod trust_tests;
+mod usage;
+mod wheels;
+#[cfg(test)]
+mod wheels_tests;
 
 pub use error::LayerError;
 pub use hint::Hint;
 pub use installer::Installer;
+pub use inventory::{Inventory, KeptLayer, Prune, Pruned};
 pub use layer::{Distribution, Layer, MANIFEST};
 pub use spec::LayerSpec;
 pub use stop::{Stop, Stopper};
-pub use store::LayerStore;
+pub use store::{LayerStore, UNUSED_FOR};
+#[cfg(feature = "native")]
+pub(crate) use usage::InUse;

@@ -8,19 +8,31 @@ use std::path::Path;
 /// Makes a tree readable by all and writable only by its owner, without special bits. Links are not
 /// followed.
 pub(super) fn open_to_all(path: &Path) -> io::Result<()> {
+    set(path, 0o200)
+}
+
+/// The same, but nobody may write to its files. Layers share them as hard links, so a change in one
+/// layer would be a change in all. The owner can still remove them.
+pub(super) fn open_to_all_and_seal(path: &Path) -> io::Result<()> {
+    set(path, 0)
+}
+
+/// `kept` is the part of a file's mode that stays as it is.
+fn set(path: &Path, kept: u32) -> io::Result<()> {
     let meta = fs::symlink_metadata(path)?;
     if meta.is_symlink() {
         return Ok(());
     }
     let mode = meta.permissions().mode() & 0o7777;
     let runnable = meta.is_dir() || mode & 0o111 != 0;
-    let open = 0o444 | (mode & 0o200) | if runnable { 0o111 } else { 0 };
+    let stays = if meta.is_dir() { 0o200 } else { kept };
+    let open = 0o444 | (mode & stays) | if runnable { 0o111 } else { 0 };
     if open != mode {
         fs::set_permissions(path, Permissions::from_mode(open))?;
     }
     if meta.is_dir() {
         for entry in fs::read_dir(path)? {
-            open_to_all(&entry?.path())?;
+            set(&entry?.path(), kept)?;
         }
     }
     Ok(())
@@ -55,5 +67,11 @@ mod tests {
         }
         assert_eq!(mode(&tree.join("closed")), 0o755);
         assert_eq!(mode(&outside), 0o600);
+
+        open_to_all_and_seal(&tree).unwrap();
+        for (name, _, after) in files {
+            assert_eq!(mode(&tree.join(name)), after & !0o200, "{name}");
+        }
+        assert_eq!(mode(&tree.join("closed")), 0o755);
     }
 }

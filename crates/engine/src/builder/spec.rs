@@ -29,7 +29,6 @@ impl LayerSpec {
     /// The layer's name: a SHA-256 in hex over every input. The order of the requirements does not
     /// matter.
     pub fn key(&self) -> String {
-        let python = &self.interpreter;
         let mut hash = Sha256::new();
         // The length goes in with each value, so that no two inputs have the same bytes.
         let mut field = |value: &[u8]| {
@@ -38,18 +37,12 @@ impl LayerSpec {
         };
         field(b"belljar layer");
         field(&RECIPE.to_le_bytes());
-        field(python.dotted().as_bytes());
-        field(python.abi.as_bytes());
-        field(python.libc.as_bytes());
-        field(ARCH.as_bytes());
+        python_fields(self, &mut field);
         field(&[u8::from(self.allow_source_builds)]);
         for requirement in self.canonical() {
             field(requirement.as_bytes());
         }
-        hash.finalize().iter().fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&hash.finalize())
     }
 
     /// The requirements, trimmed and sorted, each once.
@@ -68,6 +61,22 @@ impl LayerSpec {
         }
         Ok(())
     }
+}
+
+/// The part of a key that says which Python the files are for.
+pub(super) fn python_fields(spec: &LayerSpec, field: &mut dyn FnMut(&[u8])) {
+    let python = &spec.interpreter;
+    field(python.dotted().as_bytes());
+    field(python.abi.as_bytes());
+    field(python.libc.as_bytes());
+    field(ARCH.as_bytes());
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[cfg(test)]

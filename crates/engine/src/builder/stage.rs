@@ -8,7 +8,8 @@ use std::process;
 
 use super::lock::Lock;
 
-const PREFIX: &str = ".tmp-";
+/// How the names of directories begin that are being made or removed.
+pub(super) const PREFIX: &str = ".tmp-";
 
 /// `<root>/.tmp-<key>-<pid>`. It is removed on drop. Only the holder of the key's lock may have
 /// one.
@@ -79,7 +80,8 @@ fn key_of(name: &str) -> Option<&str> {
     (key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key)
 }
 
-fn remove(directory: &Path) {
+/// Removes a directory that nobody takes for a layer. What stays is swept later.
+pub(super) fn remove(directory: &Path) {
     if let Err(error) = fs::remove_dir_all(directory) {
         tracing::debug!(directory = %directory.display(), %error, "a scratch directory stays behind");
     }

@@ -4,32 +4,61 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::error::LayerError;
+use super::fill::Filling;
 use super::installer::{Environment, Installer};
+use super::inventory::Prune;
 use super::layer::{self, Layer, write_manifest};
 use super::lock::Lock;
 use super::permissions::open_to_all;
-use super::run::run;
 use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
 use super::stop::Stop;
+use super::usage::InUse;
 use crate::Progress;
 use crate::trust::TrustedDirectory;
+
+/// Layers that were not used for so long go by themselves.
+pub const UNUSED_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How many go with one install. It should not take long for its caller.
+const GO_AT_ONCE: usize = 4;
 
 /// Layers by key under one root. It is cheap to make. Any number of stores, in any number of
 /// processes, may share a root.
 #[derive(Clone)]
 pub struct LayerStore {
     root: PathBuf,
+    wheels: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
 }
 
 impl LayerStore {
     /// Keeps layers in `root`. The directory is made with the first layer.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, environment: Vec::new() }
+        Self { root, wheels: None, environment: Vec::new() }
+    }
+
+    /// The store in a cache directory. It also keeps the wheels that layers are made of.
+    pub fn in_cache(cache: &Path) -> Self {
+        Self::new(cache.join("layers")).with_wheels(cache.join("wheels"))
+    }
+
+    /// Keeps unpacked wheels in this directory, from which layers are linked together. It should be
+    /// on the same file system as the root.
+    pub fn with_wheels(mut self, directory: PathBuf) -> Self {
+        self.wheels = Some(directory);
+        self
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn wheels(&self) -> Option<&Path> {
+        self.wheels.as_deref()
     }
 
     /// Sets variables for installers over the host's own: an index, a proxy, a `PATH` to find uv
@@ -59,26 +88,45 @@ impl LayerStore {
         spec.check()?;
         let key = spec.key();
         let store = self.open()?;
+        // Held before it is looked for, so that it cannot go once it was found.
+        let held = InUse::hold(store.path(), &key, stop);
+        let held = held.map_err(LayerError::store("lock a layer in", store.path()))?;
+        let held = held.ok_or(LayerError::Stopped)?;
         let find = || layer::find(&store, &key, spec).map_err(LayerError::distrust);
         if let Some(tree) = find()? {
-            return Ok(Layer::of(tree, key, true));
+            return Ok(Layer::of(tree, key, held, true));
         }
         let lock = lock_path(store.path(), &key);
         let taken = Lock::take(&lock, stop, || progress(Progress::Waiting));
-        let _lock = taken.map_err(LayerError::store("lock", &lock))?.ok_or(LayerError::Stopped)?;
+        let making = taken.map_err(LayerError::store("lock", &lock))?.ok_or(LayerError::Stopped)?;
         if let Some(tree) = find()? {
-            return Ok(Layer::of(tree, key, true));
+            return Ok(Layer::of(tree, key, held, true));
         }
         sweep(store.path(), &key).map_err(LayerError::store("sweep", store.path()))?;
         self.install(&store, (spec, &key), stop, progress)?;
         // Checked like a layer that existed before. This shows what the file system made of owners
         // and permissions.
         let path = store.path().join(&key);
-        match find()? {
-            Some(tree) => Ok(Layer::of(tree, key, false)),
-            None => {
-                Err(LayerError::store("find the layer just made in", &path)(io::ErrorKind::NotFound.into()))
+        let Some(tree) = find()? else {
+            return Err(LayerError::store("find the layer just made in", &path)(
+                io::ErrorKind::NotFound.into(),
+            ));
+        };
+        drop(making);
+        self.let_old_ones_go();
+        Ok(Layer::of(tree, key, held, false))
+    }
+
+    /// Removes some layers that nobody has used for a long time. It is no loss if that fails.
+    fn let_old_ones_go(&self) {
+        if !self.has_layers_unused_for(UNUSED_FOR) {
+            return;
+        }
+        match self.prune(Prune { unused_for: UNUSED_FOR, at_most: GO_AT_ONCE, dry_run: false }) {
+            Ok(pruned) => {
+                tracing::debug!(layers = pruned.layers.len(), bytes = pruned.bytes, "old layers went")
             }
+            Err(error) => tracing::debug!(%error, "old layers stay"),
         }
     }
 
@@ -101,42 +149,23 @@ impl LayerStore {
         let root = store.path();
         let stage = Stage::new(root, key).map_err(LayerError::store("create a directory in", root))?;
         let layer = stage.layer();
-        let requirements = spec.canonical();
-        let file = stage.requirements();
-        let text = requirements.join("\n") + "\n";
-        belljar_jail::without_file_size_signal(|| fs::write(&file, text))
-            .map_err(LayerError::store("write", &file))?;
-        fs::create_dir(&layer).map_err(LayerError::store("create", &layer))?;
-
         let environment = Environment(&self.environment);
         let installer = Installer::choose(environment, stop);
         let started = Instant::now();
-        progress(Progress::Started { installer: installer.to_string(), requirements: requirements.clone() });
-        let mut command = installer.command(spec, &file, &layer, environment);
-        // `python -m` looks for modules here first, and uv for settings. So it must be a directory
-        // of this store.
-        command.current_dir(stage.directory());
-        let wheels_only = !spec.allow_source_builds;
-        let ran = run(command, wheels_only, stop, &mut |line| progress(Progress::Line(line.to_owned())));
-        let ran = ran.map_err(|source| LayerError::Start {
-            installer: installer.clone(),
-            program: installer.program(spec).to_owned(),
-            source,
-        });
-        let outcome = ran?.ok_or(LayerError::Stopped)?;
-        if !outcome.status.success() {
-            let (status, tail, hint) = (outcome.status, outcome.tail, outcome.hint);
-            return Err(LayerError::Install { installer, requirements, status, tail, hint });
-        }
+        let requirements = spec.canonical();
+        progress(Progress::Started { installer: installer.to_string(), requirements });
+        let filling = Filling { spec, stage: &stage, installer: &installer, environment, stop };
+        filling.fill(self.wheels(), progress)?;
 
         // uv makes this file for itself and no longer needs it.
         let _ = fs::remove_file(layer.join(".lock"));
-        write_manifest(&layer, spec, &installer).map_err(LayerError::store("describe", &layer))?;
+        let packages = write_manifest(&layer, spec, &installer);
+        let packages = packages.map_err(LayerError::store("describe", &layer))?;
         open_to_all(&layer).map_err(LayerError::store("open", &layer))?;
         place(root, &stage, &root.join(key)).map_err(LayerError::store("place", &layer))?;
         let seconds = started.elapsed().as_secs_f64();
         tracing::debug!(key, %installer, seconds, "made a layer");
-        progress(Progress::Done { seconds });
+        progress(Progress::Done { packages, seconds });
         Ok(())
     }
 }
@@ -151,12 +180,18 @@ fn place(root: &Path, stage: &Stage, path: &Path) -> io::Result<()> {
     fs::rename(stage.layer(), path)
 }
 
+/// Writes a file of the store.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), LayerError> {
+    belljar_jail::without_file_size_signal(|| fs::write(path, text)).map_err(LayerError::store("write", path))
+}
+
+/// Puts everything of a file system on the disk.
 #[cfg(target_os = "linux")]
-fn flush(root: &Path) -> io::Result<()> {
+pub(super) fn flush(root: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(fs::File::open(root)?)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn flush(root: &Path) -> io::Result<()> {
+pub(super) fn flush(root: &Path) -> io::Result<()> {
     fs::File::open(root)?.sync_all()
 }

@@ -42,7 +42,7 @@ with tarfile.open(f'{directory}/{name}-{version}.tar.gz', 'w:gz') as archive:
 /// An interpreter with pip, and a directory of wheels.
 pub(super) struct Bench {
     pub(super) dir: TempDir,
-    interpreter: Interpreter,
+    pub(super) interpreter: Interpreter,
 }
 
 impl Bench {
@@ -61,7 +61,7 @@ impl Bench {
         Some(bench)
     }
 
-    fn shelf(&self) -> PathBuf {
+    pub(super) fn shelf(&self) -> PathBuf {
         self.dir.path().join("shelf")
     }
 
@@ -69,11 +69,11 @@ impl Bench {
         self.dir.path().join("layers")
     }
 
-    fn wheel(&self, name: &str, version: &str, requires: &[&str]) {
+    pub(super) fn wheel(&self, name: &str, version: &str, requires: &[&str]) {
         self.make(MAKE_WHEEL, &[&[name, version], requires].concat());
     }
 
-    fn make(&self, how: &str, arguments: &[&str]) {
+    pub(super) fn make(&self, how: &str, arguments: &[&str]) {
         let mut python = Command::new(&self.interpreter.executable);
         let made = python.args(["-I", "-c", how]).arg(self.shelf()).args(arguments).status().unwrap();
         assert!(made.success());

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use crate::engine::BoxFuture;
 
 /// Reaches the files below a cell's workspace. They belong to the guest, who may change them at any
-/// time and in any way. So nothing here follows a link, leaves the workspace, or waits for the guest.
+/// time and in any way. So nothing here follows a link, leaves the workspace, or waits for the
+/// guest.
 pub trait CellFiles {
     /// Kills every process in the cell, like [`CellLife::kill`](super::CellLife::kill), and keeps
     /// its files. Once it is dead, nobody changes them any more.

@@ -30,8 +30,8 @@ pub trait CellIo {
     /// it with a `stdin` frame.
     fn open_stdin(&mut self) -> io::Result<()>;
 
-    /// Writes to that descriptor, as fast as the script reads. Takes what it wrote from `bytes`. Ready
-    /// when nothing is left.
+    /// Writes to that descriptor, as fast as the script reads. Takes what it wrote from `bytes`.
+    /// Ready when nothing is left.
     fn poll_stdin(&mut self, cx: &mut Context<'_>, bytes: &mut Bytes) -> Poll<io::Result<()>>;
 
     /// Nothing more will be written to that descriptor.
@@ -95,6 +95,13 @@ impl Leftovers {
         self.taken += burst.channel.len() + burst.stdout.len() + burst.stderr.len();
         self.stdout.extend_from_slice(&burst.stdout);
         self.stderr.extend_from_slice(&burst.stderr);
+    }
+
+    /// Adds what was read later.
+    pub fn append(&mut self, mut later: Self) {
+        self.taken += later.taken;
+        self.stdout.append(&mut later.stdout);
+        self.stderr.append(&mut later.stderr);
     }
 
     /// Whether so much was taken that reading on would be listening to a guest that does not stop.

@@ -8,6 +8,7 @@ use belljar_core::layout;
 use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
+use super::OUR_IMAGES;
 use crate::engine::Blueprint;
 use crate::guest::{self, Guest, PYTHON};
 use crate::supervised::SUPERVISOR;
@@ -44,6 +45,7 @@ impl ImagePlan {
         settings["python"] = config.python_version.map(|version| version.to_string()).into();
         let mut files = vec![
             (context("prepare.py"), PREPARE.into()),
+            (context("fonts.conf"), guest::FONTS.into()),
             (context(layout::TEMPLATE_SETTINGS), settings.to_string().into_bytes()),
         ];
         files.extend(PYTHON.files.iter().map(|part| (context(part.path), part.text.into())));
@@ -60,7 +62,7 @@ impl ImagePlan {
         let checksum = checksum(&dockerfile, base_id, &files);
         files.extend(installer.files.iter().cloned());
         Self {
-            tag: format!("belljar/{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
+            tag: format!("{OUR_IMAGES}{}:{}", config.name.to_ascii_lowercase(), &checksum[..32]),
             checksum,
             dockerfile,
             files,

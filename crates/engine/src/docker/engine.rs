@@ -12,7 +12,7 @@ use super::daemon::{Daemon, Facts};
 use super::grants::Grants;
 use super::labels::Controller;
 use super::protections::protections;
-use super::prune::{Certainty, Pruned, prune};
+use super::prune::{self, Certainty, Orphans, Pruned};
 use super::remover::Remover;
 use super::sidecar::{Sidecar, SidecarSettings};
 use super::template::DockerTemplate;
@@ -29,6 +29,19 @@ pub struct DockerEngine {
     remover: Remover,
 }
 
+/// Removes what killed programs left on a daemon.
+async fn sweep(daemon: Daemon) {
+    let swept = async {
+        let orphans = prune::find(&daemon, Certainty::Certain, false).await?;
+        prune::remove(&daemon, &orphans).await
+    };
+    match swept.await {
+        Ok(pruned) if pruned.containers.is_empty() && pruned.volumes.is_empty() => {}
+        Ok(pruned) => tracing::info!(?pruned, "orphans are removed"),
+        Err(error) => tracing::debug!(%error, "orphans could not be looked for"),
+    }
+}
+
 impl DockerEngine {
     pub(super) async fn open(settings: Docker) -> Result<Self, EngineError> {
         let address = Address::find(settings.address.as_deref(), &Surroundings::of_this_process())?;
@@ -40,15 +53,9 @@ impl DockerEngine {
         };
         let controller = Controller::new();
         let remover = Remover::new(daemon.clone());
-        // Removes what killed programs left on this daemon, in the background.
-        let sweeping = daemon.clone();
-        tokio::spawn(async move {
-            match prune(&sweeping, Certainty::Certain, false).await {
-                Ok(pruned) if pruned.containers.is_empty() && pruned.volumes.is_empty() => {}
-                Ok(pruned) => tracing::info!(?pruned, "orphans are removed"),
-                Err(error) => tracing::debug!(%error, "orphans could not be looked for"),
-            }
-        });
+        if settings.sweep {
+            tokio::spawn(sweep(daemon.clone()));
+        }
         Ok(Self { settings, daemon, capabilities, controller, remover })
     }
 
@@ -67,7 +74,17 @@ impl DockerEngine {
     /// Removes what programs that are gone left on the daemon, and nothing that belongs to running
     /// ones. With `images`, also removes every image of ours that no container uses.
     pub async fn prune(&self, images: bool) -> Result<Pruned, EngineError> {
-        Ok(prune(&self.daemon, Certainty::Reasonable, images).await?)
+        self.remove(&self.orphans(images).await?).await
+    }
+
+    /// What [`Self::prune`] would remove.
+    pub async fn orphans(&self, images: bool) -> Result<Orphans, EngineError> {
+        Ok(prune::find(&self.daemon, Certainty::Reasonable, images).await?)
+    }
+
+    /// Removes what was found, unless somebody has begun to use it since.
+    pub async fn remove(&self, orphans: &Orphans) -> Result<Pruned, EngineError> {
+        Ok(prune::remove(&self.daemon, orphans).await?)
     }
 
     fn build_settings(&self) -> BuildSettings {
@@ -126,6 +143,7 @@ impl DockerEngine {
             sidecar,
             living: Living::default(),
             first: Mutex::default(),
+            vouched: None,
             remover: self.remover.clone(),
         };
         let (first, ready) = template.make().await?;
@@ -136,6 +154,7 @@ impl DockerEngine {
             warnings: template.grants.warnings().iter().cloned().chain(ready.warnings).collect(),
         };
         template.first = Mutex::new(Some(first));
+        template.vouched = ready.vouched;
         Ok(Arc::new(template))
     }
 }

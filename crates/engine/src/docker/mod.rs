@@ -41,8 +41,10 @@ mod template;
 
 pub use engine::DockerEngine;
 pub use error::DockerError;
-pub use prune::Pruned;
+pub use prune::{OrphanContainer, Orphans, Pruned};
 pub use settings::Docker;
 
 /// The name of this engine in configs, errors and reports.
 const NAME: &str = "docker";
+/// What the names of our images begin with.
+const OUR_IMAGES: &str = "belljar/";

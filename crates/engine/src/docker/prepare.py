@@ -3,6 +3,7 @@
 import compileall
 import json
 import os
+import shutil
 import sys
 
 HOME = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +32,7 @@ def image():
     for place, mode in (("workspace", 0o1777), ("belljar", 0o1777), ("tools", 0o755), ("layer", 0o755)):
         os.makedirs(layout[place], exist_ok=True)
         os.chmod(layout[place], mode)
+    add_fonts("/etc/fonts/fonts.conf")
     # Compiled now, because nothing can be written there later.
     for place in (HOME, layout["tools"], layout["layer"]):
         compileall.compile_dir(place, quiet=2)
@@ -46,6 +48,14 @@ def check_python(wanted):
         import ctypes  # noqa: F401
     except ImportError:
         give_up("the base image's Python has no ctypes, without which its containers cannot be secured")
+
+
+def add_fonts(path):
+    """Settings for programs that look for fonts, unless the image has its own."""
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copyfile(f"{HOME}/fonts.conf", path)
+        os.chmod(path, 0o644)
 
 
 def add_identity(path, line):

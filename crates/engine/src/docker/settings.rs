@@ -37,6 +37,7 @@ pub struct Docker {
     pub(super) known_hosts: BTreeMap<String, IpAddr>,
     pub(super) roots_pem: Option<String>,
     pub(super) proxy_program: Option<PathBuf>,
+    pub(super) sweep: bool,
 }
 
 impl Default for Docker {
@@ -45,13 +46,14 @@ impl Default for Docker {
             address: None,
             host_path_map: HostPathMap::default(),
             max_uses: 50,
-            ready_within: Duration::from_secs(30),
+            ready_within: Duration::from_secs(90),
             build_network: None,
             egress_network: None,
             installer_env: Vec::new(),
             known_hosts: BTreeMap::new(),
             roots_pem: None,
             proxy_program: None,
+            sweep: true,
         }
     }
 }
@@ -88,7 +90,8 @@ impl Docker {
         self
     }
 
-    /// How long a container may take to become ready. 30 seconds by default.
+    /// How long a container may take to become ready. 90 seconds by default: it tries
+    /// packages first, and imports them then.
     #[must_use]
     pub fn ready_within(mut self, time: Duration) -> Self {
         self.ready_within = time;
@@ -132,6 +135,14 @@ impl Docker {
     #[must_use]
     pub fn roots_pem(mut self, pem: impl Into<String>) -> Self {
         self.roots_pem = Some(pem.into());
+        self
+    }
+
+    /// Whether connecting also removes, in the background, what programs of this host that were
+    /// killed have left on the daemon. True by default.
+    #[must_use]
+    pub fn sweep(mut self, sweep: bool) -> Self {
+        self.sweep = sweep;
         self
     }
 

@@ -39,6 +39,8 @@ pub(super) struct DockerTemplate {
     pub(super) living: Living,
     /// The container with which the template was tried. The first caller gets it.
     pub(super) first: Mutex<Option<DockerCell>>,
+    /// Modules that the first container could preload, so that the others need not try them.
+    pub(super) vouched: Option<Vec<String>>,
     pub(super) remover: Remover,
 }
 
@@ -114,6 +116,7 @@ impl DockerTemplate {
             "granted": config.resources.iter().map(|resource| &resource.container_path).collect::<Vec<_>>(),
             "authority": authority,
             "egress": egress,
+            "vouched": self.vouched,
         });
         let booted = tokio::time::timeout(self.ready_within, async {
             let container = cell.container().name().to_owned();

@@ -1,9 +1,10 @@
-//! A directory of this machine as [`Files`]: the workspaces of native and local cells, and places of
-//! the caller's.
+//! A directory of this machine as [`Files`]: the workspaces of native and local cells, and places
+//! of the caller's.
 //!
 //! ```text
 //!  Files ──orders──► worker: a thread with the guest's own rights ──► tree: a descriptor of the
-//!                                                                     workspace, and paths beneath it
+//!                    as root: its user id, and no right of root        workspace, and paths
+//!                                                                      beneath it
 //! ```
 //!
 //! * `tree` opens, lists and makes files. Every path is resolved beneath a descriptor, through no

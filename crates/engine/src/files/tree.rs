@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use belljar_core::GuestPath;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -18,6 +19,9 @@ pub(crate) struct Tree {
     root: OwnedFd,
     /// The file system it is on. What is on another was granted, and is not the guest's.
     device: u64,
+    /// Where something is granted. Its mounts go with the guest's last process, and leave empty
+    /// places.
+    granted: Arc<[String]>,
 }
 
 /// How deep directories are looked into. Each level is one descriptor.
@@ -27,58 +31,26 @@ impl Tree {
     /// Takes a descriptor of the directory, however it was opened.
     pub(crate) fn new(root: OwnedFd) -> io::Result<Self> {
         let device = rustix::fs::fstat(&root)?.st_dev;
-        Ok(Self { root, device })
+        Ok(Self { root, device, granted: Arc::default() })
+    }
+
+    /// Leaves out places in it where something is granted.
+    #[cfg(feature = "native")]
+    pub(crate) fn without(mut self, granted: &Arc<[String]>) -> Self {
+        self.granted = Arc::clone(granted);
+        self
+    }
+
+    fn is_granted(&self, path: &OsStr) -> bool {
+        self.granted.iter().any(|place| Path::new(path).starts_with(place))
     }
 
     /// Lists everything. Stops after `most` entries.
     pub(crate) fn list(&self, most: usize) -> io::Result<Listing> {
         let top = beneath(self.root.as_fd(), Path::new("."), directory())?;
-        let mut listing = Listing { entries: Vec::new(), is_whole: true };
-        self.list_directory(&top, &OsString::new(), DEEPEST, most, &mut listing)?;
-        Ok(listing)
-    }
-
-    fn list_directory(
-        &self,
-        place: &OwnedFd,
-        path: &OsStr,
-        depth: usize,
-        most: usize,
-        listing: &mut Listing,
-    ) -> io::Result<()> {
-        for entry in Dir::read_from(place)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
-            }
-            if listing.entries.len() >= most {
-                listing.is_whole = false;
-                return Ok(());
-            }
-            // It may be gone by now.
-            let Ok(found) = rustix::fs::statat(place, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            if found.st_dev != self.device {
-                continue;
-            }
-            let path = joined(path, name);
-            let at = listing.entries.len();
-            listing.entries.push(described(path.clone(), &found));
-            if listing.entries[at].kind != EntryKind::Directory {
-                continue;
-            }
-            let looked_into = match depth {
-                0 => Err(Errno::NAMETOOLONG.into()),
-                _ => beneath(place.as_fd(), Path::new(OsStr::from_bytes(name)), directory())
-                    .and_then(|below| self.list_directory(&below, &path, depth - 1, most, listing)),
-            };
-            if looked_into.is_err() {
-                listing.entries[at].kind = EntryKind::ClosedDirectory;
-            }
-        }
-        Ok(())
+        let mut walk = Walk { tree: self, most, listing: Listing { entries: Vec::new(), is_whole: true } };
+        walk.enter(&top, &OsString::new(), DEEPEST)?;
+        Ok(walk.listing)
     }
 
     /// Opens a regular file to read it. Returns its size.
@@ -121,12 +93,60 @@ impl Tree {
 
     /// The directory above a path, made if it is not there, and the name in it.
     fn parent_of<'p>(&self, path: &'p GuestPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+        if self.is_granted(OsStr::new(path.as_str())) {
+            return Err(Errno::XDEV.into());
+        }
         let mut place = beneath(self.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?;
         let (above, name) = split(path);
         for part in above.split('/').filter(|part| *part != ".") {
             place = enter(place.as_fd(), OsStr::new(part))?;
         }
         Ok((place, name))
+    }
+}
+
+/// A look at everything below a directory.
+struct Walk<'a> {
+    tree: &'a Tree,
+    most: usize,
+    listing: Listing,
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, place: &OwnedFd, path: &OsStr, depth: usize) -> io::Result<()> {
+        for entry in Dir::read_from(place)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            if self.listing.entries.len() >= self.most {
+                self.listing.is_whole = false;
+                return Ok(());
+            }
+            // It may be gone by now.
+            let Ok(found) = rustix::fs::statat(place, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let path = joined(path, name);
+            if found.st_dev != self.tree.device || self.tree.is_granted(&path) {
+                continue;
+            }
+            let at = self.listing.entries.len();
+            self.listing.entries.push(described(path.clone(), &found));
+            if self.listing.entries[at].kind != EntryKind::Directory {
+                continue;
+            }
+            let looked_into = match depth {
+                0 => Err(Errno::NAMETOOLONG.into()),
+                _ => beneath(place.as_fd(), Path::new(OsStr::from_bytes(name)), directory())
+                    .and_then(|below| self.enter(&below, &path, depth - 1)),
+            };
+            if looked_into.is_err() {
+                self.listing.entries[at].kind = EntryKind::ClosedDirectory;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -21,6 +21,21 @@ pub use python::PYTHON;
 
 /// Where a guest finds the proxy. Any port would do: the loopback is its own.
 pub(crate) const PROXY_PORT: NonZeroU16 = NonZeroU16::new(3128).expect("it is not zero");
+/// The variables that name a place to write to. A script's own files are in its home. What packages
+/// keep for themselves is elsewhere.
+pub(crate) const PLACES: [(&str, &str); 6] = [
+    ("HOME", layout::WORKSPACE),
+    ("TMPDIR", "/tmp"),
+    ("XDG_CACHE_HOME", "/tmp/.cache"),
+    ("XDG_CONFIG_HOME", "/tmp/.config"),
+    ("XDG_DATA_HOME", "/tmp/.local/share"),
+    ("XDG_STATE_HOME", "/tmp/.local/state"),
+];
+/// Where programs in a guest look for the settings of fontconfig.
+pub(crate) const FONT_SETTINGS: &str = "/etc/fonts/fonts.conf";
+/// Those settings.
+#[cfg(any(feature = "native", feature = "docker"))]
+pub(crate) const FONTS: &str = include_str!("fonts.conf");
 /// The variables by which programs are told which certificates to trust.
 #[cfg(any(feature = "native", feature = "docker"))]
 pub(crate) const TRUST_VARIABLES: [&str; 5] =
@@ -37,6 +52,7 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
             "deepest": json::DEEPEST,
             "longest_integer": json::LONGEST_INTEGER,
             "seconds_after_result": OUTCOME_GRACE.as_secs_f64(),
+            "most_displays": belljar_core::display::MOST_DISPLAYS,
         },
         "layout": {
             "workspace": layout::WORKSPACE,
@@ -64,19 +80,32 @@ pub fn environment(blueprint: &Blueprint) -> BTreeMap<String, String> {
     let path = format!("{}/bin:{}/bin:/usr/local/bin:/usr/bin:/bin", layout::LAYER, layout::PYTHON);
     let mut env: BTreeMap<String, String> = [
         ("PATH", path.as_str()),
-        ("HOME", layout::WORKSPACE),
-        ("TMPDIR", "/tmp"),
         ("USER", "sandbox"),
         ("LOGNAME", "sandbox"),
         ("LANG", "C.UTF-8"),
+        ("FONTCONFIG_FILE", FONT_SETTINGS),
+        // There is no screen and no loudspeaker.
+        ("MPLBACKEND", "agg"),
+        ("QT_QPA_PLATFORM", "offscreen"),
+        ("SDL_VIDEODRIVER", "dummy"),
+        ("SDL_AUDIODRIVER", "dummy"),
         // Numeric libraries would size their thread pools by the machine's cores, not by the cell's
         // share.
         ("OMP_NUM_THREADS", &threads),
         ("OPENBLAS_NUM_THREADS", &threads),
         ("MKL_NUM_THREADS", &threads),
         ("NUMEXPR_NUM_THREADS", &threads),
+        ("NUMBA_NUM_THREADS", &threads),
+        ("POLARS_MAX_THREADS", &threads),
+        ("RAYON_NUM_THREADS", &threads),
+        // The same for processes of joblib and scikit-learn, which would look for the machine's
+        // cores in vain, and say so.
+        ("LOKY_MAX_CPU_COUNT", &threads),
+        // Arrow would start a thread when it is imported, and could not be preloaded.
+        ("JE_ARROW_MALLOC_CONF", "background_thread:false"),
     ]
     .into_iter()
+    .chain(PLACES)
     .chain(PYTHON.variables.iter().copied())
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();

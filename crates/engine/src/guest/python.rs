@@ -38,26 +38,34 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 19] = [
+static FILES: [GuestFile; 27] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
     part!("cell"),
     part!("channel"),
+    part!("conversions"),
+    part!("displays"),
     part!("execution"),
+    part!("figures"),
     part!("forks"),
+    part!("inquiry"),
     part!("interrupts"),
     part!("library"),
     part!("namespace"),
     part!("output"),
+    part!("parts"),
     part!("preload"),
     part!("program"),
+    part!("rich"),
     part!("scripts"),
     part!("strays"),
     part!("template"),
     part!("tools"),
     part!("traces"),
+    part!("trial"),
     part!("values"),
+    part!("watch"),
 ];
 
 #[cfg(test)]

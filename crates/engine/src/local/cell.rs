@@ -14,7 +14,7 @@ use super::process::{Leaving, Process};
 use crate::files::{Tree, Worker};
 use crate::{
     Autopsy, BoxFuture, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, Files, Leftovers, Output,
-    Streams, TemplateReport, Until,
+    Streams, Until,
 };
 
 /// How long an interpreter may take until its harness is ready. It loads tools and packages in that
@@ -49,13 +49,11 @@ impl LocalCell {
 
     /// Waits for the harness. Returns what it reports when it is ready, or why it did not become
     /// ready.
-    pub(super) async fn wait_until_ready(&mut self) -> Result<TemplateReport, String> {
+    pub(super) async fn wait_until_ready(&mut self) -> Result<GuestReport, String> {
         let mut printed = Vec::new();
         let ready = tokio::time::timeout(READY_WITHIN, self.greeting(&mut printed)).await;
         let reason = match ready {
-            Ok(Ok(GuestReport { python, tools, warnings })) => {
-                return Ok(TemplateReport { python, tools, warnings, ..TemplateReport::default() });
-            }
+            Ok(Ok(report)) => return Ok(report),
             Ok(Err(reason)) => reason,
             Err(_) => format!("it was not ready within {} s", READY_WITHIN.as_secs()),
         };

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use belljar_core::config::{Protection as Named, SandboxConfig};
+use belljar_core::wire::GuestReport;
 
 use super::NAME;
 use super::home::Home;
@@ -12,7 +13,7 @@ use super::template::LocalTemplate;
 use crate::provision::Provisioner;
 use crate::{
     Blueprint, BoxFuture, Capabilities, Engine, EngineError, Progress, ProtectionState, ProtectionStatus,
-    Template, check,
+    Template, TemplateReport, check,
 };
 
 /// The warning in every report and result of this engine.
@@ -73,13 +74,18 @@ impl LocalEngine {
             report: Default::default(),
             living: Mutex::default(),
             first: Mutex::default(),
+            vouched: None,
             leaving: self.leaving.clone(),
         };
         // The first cell reports what all of them have. The first caller gets it.
-        let (first, mut report) = template.make().await?;
-        report.python_path = template.python.clone();
-        report.warnings.insert(0, WARNING.to_owned());
-        template.report = report;
+        let (first, GuestReport { python, tools, warnings, vouched }) = template.make().await?;
+        template.report = TemplateReport {
+            python,
+            python_path: template.python.clone(),
+            tools,
+            warnings: std::iter::once(WARNING.to_owned()).chain(warnings).collect(),
+        };
+        template.vouched = vouched;
         template.first = Mutex::new(Some(first));
         Ok(Arc::new(template))
     }

@@ -72,7 +72,12 @@ impl Home {
     }
 
     /// Makes a cell's directory and the command that starts its interpreter there.
-    pub(super) fn place(&self, id: CellId, python: &str) -> io::Result<(Place, Command)> {
+    pub(super) fn place(
+        &self,
+        id: CellId,
+        python: &str,
+        vouched: Option<&[String]>,
+    ) -> io::Result<(Place, Command)> {
         let place = Place { path: self.path.join(id.to_string()) };
         let inside = |name: &str| place.path.join(name);
         private().create(&place.path)?;
@@ -84,15 +89,14 @@ impl Home {
         }
         let mut settings = self.settings.clone();
         settings["layout"]["workspace"] = json!(inside(WORKSPACE));
+        settings["vouched"] = json!(vouched);
         settings["layout"]["scratch"] = json!([inside(WORKSPACE), inside("tmp")]);
         fs::write(inside(layout::TEMPLATE_SETTINGS), settings.to_string())?;
         let mut env = self.env.clone();
-        for (name, directory, usual) in
-            [("HOME", WORKSPACE, layout::WORKSPACE), ("TMPDIR", "tmp", layout::SCRATCH[1])]
-        {
+        for (name, usual) in guest::PLACES {
             // A value set by the config is kept.
             if env.get(name).is_none_or(|value| value == usual) {
-                env.insert(name.to_owned(), inside(directory).display().to_string());
+                env.insert(name.to_owned(), format!("{}{usual}", place.path.display()));
             }
         }
         let home = place.path.display().to_string();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use belljar_core::CellId;
+use belljar_core::wire::GuestReport;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::cell::LocalCell;
@@ -27,6 +28,8 @@ pub(super) struct LocalTemplate {
     pub(super) living: Mutex<Living>,
     /// The cell with which the template was tried.
     pub(super) first: Mutex<Option<LocalCell>>,
+    /// Modules that the first cell could preload, so that the others need not try them.
+    pub(super) vouched: Option<Vec<String>>,
     pub(super) leaving: Leaving,
 }
 
@@ -39,7 +42,7 @@ pub(super) struct Living {
 
 impl LocalTemplate {
     /// Starts an interpreter and waits until its harness is ready.
-    pub(super) async fn make(&self) -> Result<(LocalCell, TemplateReport), EngineError> {
+    pub(super) async fn make(&self) -> Result<(LocalCell, GuestReport), EngineError> {
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
         let mut cell = self.start(id).map_err(EngineError::io("start an interpreter"))?;
         self.register(cell.process())?;
@@ -49,7 +52,7 @@ impl LocalTemplate {
     }
 
     fn start(&self, id: CellId) -> std::io::Result<LocalCell> {
-        let (place, mut command) = self.home.place(id, &self.python)?;
+        let (place, mut command) = self.home.place(id, &self.python, self.vouched.as_deref())?;
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;

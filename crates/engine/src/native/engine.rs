@@ -20,13 +20,13 @@ use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Reaper;
 use super::resources::Resources;
-use super::root::{self, GuestRoot};
+use super::root::{self, GuestRoot, Packages};
 use super::settings::Settled;
 use super::template::NativeTemplate;
 use super::zygote::Zygote;
 use super::{NAME, NativeError};
 use crate::blocking::on_a_thread;
-use crate::builder::Layer;
+use crate::builder::{Layer, preloads};
 use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
 use crate::provision::ProvisionError;
@@ -141,12 +141,20 @@ impl NativeEngine {
         Descriptors::of_this_process().check_stock(config, descriptors::open_beside_cells())?;
         let (interpreter, layer) =
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
-        let mut guest = root::lay_out(blueprint, &interpreter, layer.as_ref(), self.resources.ids.is_some())?;
+        let preloads =
+            layer.as_ref().map(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
+        let vouched = preloads::known(preloads.clone()).await?;
+        let packages = Packages { layer: layer.as_ref(), vouched: vouched.as_deref() };
+        let mut guest = root::lay_out(blueprint, &interpreter, packages, self.resources.ids.is_some())?;
         let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
         }
         let limits = &config.resource_limits;
+        let relative = |path: &str| {
+            path.strip_prefix(layout::WORKSPACE).map(|path| path.trim_start_matches('/').to_owned())
+        };
+        let granted_inside = guest.granted_inside.iter().filter_map(|(_, path, _)| relative(path)).collect();
         let cell_limits = self.cell_limits(config, &mut guest);
         if cell_limits.open_files < u64::from(limits.open_files) {
             guest.warnings.push(format!(
@@ -173,13 +181,15 @@ impl NativeEngine {
             launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
         // Everything is mounted. The files that were checked need not stay open any longer.
-        drop((guest.grants, layer));
+        let packages = layer.map(|layer| layer.in_use);
+        drop(guest.grants);
         if ready.protocol != PROTOCOL {
             return Err(EngineError::Spawn {
                 name: config.name.clone(),
                 reason: format!("the harness speaks protocol {}, the host {PROTOCOL}", ready.protocol),
             });
         }
+        preloads::keep(preloads, vouched, ready.vouched).await?;
         // Nothing is less safe with fewer. So the limit that can be had is used, and said.
         if let Some(most) = zygote.most_open_files().filter(|most| *most < cell_limits.open_files) {
             guest.warnings.push(format!(
@@ -197,11 +207,13 @@ impl NativeEngine {
             me: me.clone(),
             name: config.name.clone(),
             report,
+            granted_inside,
             zygote,
             networks: NetworkNamespaces::default(),
             lingering: Lingering::default(),
             egress,
             limits: cgroup_limits(limits),
+            _packages: packages,
             resources: Arc::clone(&self.resources),
         }))
     }

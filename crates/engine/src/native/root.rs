@@ -35,16 +35,29 @@ pub(super) struct GuestRoot {
     pub(super) grants: Vec<Grant>,
 }
 
+/// Where the packages are, and which of their modules a zygote need not try before it preloads
+/// them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Packages<'a> {
+    pub(super) layer: Option<&'a Layer>,
+    pub(super) vouched: Option<&'a [String]>,
+}
+
 /// Lays out the file system of a blueprint's cells. `guests_are_others` says that guests have ids
 /// that own nothing on the host.
 pub(super) fn lay_out(
     blueprint: &Blueprint,
     interpreter: &Interpreter,
-    layer: Option<&Layer>,
+    Packages { layer, vouched }: Packages<'_>,
     guests_are_others: bool,
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
+    if layer.is_some() || !blueprint.tools.is_empty() || blueprint.config.preload.is_some() {
+        // Many packages write something when they are imported. Cells mount their own places over
+        // these.
+        entries.extend(layout::SCRATCH.map(|path| RootEntry::Scratch { path: path.into() }));
+    }
     entries.extend(belljar_jail::stand_ins(layout::PROC, HOST_NAME));
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
@@ -89,7 +102,9 @@ pub(super) fn lay_out(
     }
     let home = |path| Guest::place(layout::BELLJAR, path);
     entries.extend(PYTHON.files.iter().map(|part| file(&home(part.path), part.text)));
-    entries.push(file(&home(layout::TEMPLATE_SETTINGS), &guest::template_settings(blueprint).to_string()));
+    let mut settings = guest::template_settings(blueprint);
+    settings["vouched"] = vouched.into();
+    entries.push(file(&home(layout::TEMPLATE_SETTINGS), &settings.to_string()));
     let env = environment(blueprint, library_path);
     Ok(GuestRoot { entries, python, env, writable, granted_inside, warnings, grants })
 }
@@ -113,9 +128,9 @@ fn permission_warning(resource: &FileResource, metadata: &Metadata) -> Option<St
     })
 }
 
-/// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/share` and
-/// `/usr/src` are left out: a guest does not see what is not the distribution's own, or not needed
-/// to run.
+/// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/src` and most of
+/// `/usr/share` are left out: a guest does not see what is not the distribution's own, or not
+/// needed to run.
 fn system() -> Vec<RootEntry> {
     let mut entries = vec![
         RootEntry::Proc { path: "/proc".into() },
@@ -131,6 +146,8 @@ fn system() -> Vec<RootEntry> {
         "/usr/share/zoneinfo",
         "/usr/share/ca-certificates",
         "/usr/share/terminfo",
+        // Charts and pictures have text in them.
+        "/usr/share/fonts",
         // Debian keeps the wheels here that `python3 -m venv` puts into a new environment.
         "/usr/share/python-wheels",
     ] {
@@ -188,6 +205,7 @@ fn identity_files() -> Vec<RootEntry> {
                 layout::WORKSPACE,
             ),
         ),
+        file(guest::FONT_SETTINGS, guest::FONTS),
         file("/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"),
         file("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 belljar\n"),
         file(
@@ -271,7 +289,7 @@ mod tests {
         let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };
         let tools = vec![ToolSource { file_name: "t.py".into(), source: String::new() }];
         let blueprint = Blueprint { tools, ..Blueprint::new(SandboxConfig::default()) };
-        let mut guest = lay_out(&blueprint, &interpreter, None, false).unwrap();
+        let mut guest = lay_out(&blueprint, &interpreter, Packages::default(), false).unwrap();
         guest.trust("authority");
         for entry in &guest.entries {
             let (RootEntry::Directory { path }
@@ -279,7 +297,8 @@ mod tests {
             | RootEntry::Symlink { path, .. }
             | RootEntry::Bind { target: path, .. }
             | RootEntry::Device { path }
-            | RootEntry::Proc { path }) = entry;
+            | RootEntry::Proc { path }
+            | RootEntry::Scratch { path }) = entry;
             let path = path.to_str().unwrap();
             assert!(RESERVED.iter().any(|place| overlap(path, place)), "{path} could be granted");
         }

@@ -27,6 +27,7 @@ use super::reaper::Remains;
 use super::resources::Resources;
 use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
+use crate::builder::InUse;
 use crate::cell::Cell;
 use crate::engine::{BoxFuture, Need, Template, TemplateReport};
 use crate::guest;
@@ -45,8 +46,12 @@ pub(super) struct NativeTemplate {
     /// Serves the hosts that its cells may reach, if there are any.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
+    /// Where in the workspace something is granted.
+    pub(super) granted_inside: Arc<[String]>,
     /// Its dead cells whose memory is not free yet.
     pub(super) lingering: Lingering,
+    /// Keeps its packages where they are, which are mounted in its cells.
+    pub(super) _packages: Option<Arc<InUse>>,
     /// Dropped after the zygote, which takes its cells with it.
     pub(super) resources: Arc<Resources>,
 }

@@ -59,6 +59,8 @@ pub(super) struct Ready {
     pub(super) python: String,
     pub(super) tools: Vec<String>,
     pub(super) warnings: Vec<String>,
+    /// Modules that need not be tried again before they are preloaded.
+    pub(super) vouched: Option<Vec<String>>,
 }
 
 /// Any message of the helper or the zygote before the zygote serves.

@@ -63,6 +63,9 @@ pub(crate) struct Ready {
     pub(crate) python: String,
     pub(crate) tools: Vec<String>,
     pub(crate) warnings: Vec<String>,
+    /// Modules that need not be tried again before they are preloaded.
+    #[serde(default)]
+    pub(crate) vouched: Option<Vec<String>>,
     pub(crate) surroundings: Surroundings,
 }
 

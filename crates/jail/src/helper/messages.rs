@@ -183,6 +183,10 @@ fn encode_entry(out: &mut Vec<u8>, entry: &RootEntry) {
             number(out, 5);
             path(out, at);
         }
+        RootEntry::Scratch { path: at } => {
+            number(out, 6);
+            path(out, at);
+        }
     }
 }
 
@@ -206,6 +210,7 @@ fn decode_entry(reader: &mut Reader<'_>) -> Option<RootEntry> {
         },
         4 => RootEntry::Device { path: read_path(reader)? },
         5 => RootEntry::Proc { path: read_path(reader)? },
+        6 => RootEntry::Scratch { path: read_path(reader)? },
         _ => return None,
     })
 }
@@ -247,6 +252,7 @@ mod tests {
             ),
             any_path().prop_map(|path| RootEntry::Device { path }),
             any_path().prop_map(|path| RootEntry::Proc { path }),
+            any_path().prop_map(|path| RootEntry::Scratch { path }),
         ]
     }
 

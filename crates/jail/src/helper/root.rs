@@ -95,6 +95,15 @@ fn place(entry: &RootEntry, source: Option<&OwnedFd>) -> Step<()> {
                 })
                 .step(|| format!("mount proc on {}", path.display()))
         }
+        RootEntry::Scratch { path } => {
+            let at = staged(path);
+            fs::create_dir_all(&at)
+                .and_then(|()| {
+                    let flags = kernel::MS_NOSUID | kernel::MS_NODEV;
+                    kernel::mount_at("tmpfs", &at, "tmpfs", flags, "mode=1777,size=64m,nr_inodes=16k")
+                })
+                .step(|| format!("mount a tmpfs on {}", path.display()))
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io;
 
 /// From now on this thread makes and opens files as this user and group, and has no right of root
-/// over files. Other threads are not affected. There is no way back: end the thread when it is done.
+/// over files. Other threads are not affected. There is no way back: end the thread when it is
+/// done.
 #[cfg(target_os = "linux")]
 pub(crate) fn take_file_identity(id: u32) -> io::Result<()> {
     use std::ffi::{c_int, c_uint};

@@ -52,8 +52,8 @@ impl Conversation<'_, '_> {
         }
     }
 
-    /// Kills a cell whose script has not ended by itself, and reads its last words. With `files_stay`
-    /// everything else in it ends too, and its files can be read after that.
+    /// Kills a cell whose script has not ended by itself, and reads its last words. With
+    /// `files_stay` everything else in it ends too, and its files can be read after that.
     pub(super) async fn end(&mut self, ending: Ending, files_stay: bool) {
         match ending {
             Ending::Finished if files_stay => {

@@ -127,6 +127,7 @@ fn weight(event: &Event) -> u64 {
         EventKind::Log { message, .. } | EventKind::Warning { message } => message.len(),
         EventKind::Intermediate { label, data } => label.len() + data.as_str().len(),
         EventKind::FinalResult { data } => data.as_str().len(),
+        EventKind::Display { display } => display.size(),
         EventKind::Error { message, traceback } => message.len() + traceback.as_ref().map_or(0, String::len),
         EventKind::Denied { target, rule } => target.len() + rule.len(),
         // The result is there once, for the caller.

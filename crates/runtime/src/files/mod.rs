@@ -7,8 +7,8 @@
 //!        └ bytes, or Files of a directory of the caller's
 //! ```
 //!
-//! Nothing here knows engines: [`Files`](belljar_engine::Files) is all there is to a workspace. Pieces
-//! are passed on as they come, so memory stays flat.
+//! Nothing here knows engines: [`Files`](belljar_engine::Files) is all there is to a workspace.
+//! Pieces are passed on as they come, so memory stays flat.
 
 mod collect;
 mod digest;

@@ -1,7 +1,9 @@
 //! The files of a session between its steps.
 
+use std::io;
+
 use belljar_core::{FileContent, GuestPath, InputFile};
-use belljar_engine::{Entry, EntryKind};
+use belljar_engine::{Cell, Entry, EntryKind, Files};
 use bytes::{Bytes, BytesMut};
 
 use super::{FilesError, MOST_ENTRIES, put};
@@ -38,18 +40,12 @@ impl<'a> SessionFiles<'a> {
     pub async fn put(&self, path: &str, content: impl Into<FileContent>) -> Result<(), RuntimeError> {
         let file = InputFile::new(path, content);
         GuestPath::new(path).map_err(FilesError::from)?;
-        self.cell.with_cell(async move |cell| put(cell, &[file], None).await).await
+        self.cell.with_cell(|cell| Box::pin(async move { put(cell, &[file], None).await })).await
     }
 
     /// What is in the workspace, by path. At most so many names.
     pub async fn list(&self) -> Result<Vec<FileEntry>, RuntimeError> {
-        let listed = self.cell.with_cell(async |cell| {
-            let mut files = cell.files().await.map_err(FilesError::Workspace)?;
-            let listing = files.list(MOST_ENTRIES).await.map_err(FilesError::Workspace)?;
-            files.close().await.map_err(FilesError::Workspace)?;
-            Ok(listing.entries)
-        });
-        let mut entries = listed.await?;
+        let mut entries = self.cell.with_cell(|cell| Box::pin(entries(cell))).await?;
         entries.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(entries.iter().map(shown).collect())
     }
@@ -57,29 +53,37 @@ impl<'a> SessionFiles<'a> {
     /// Reads a file, unless it is longer than this.
     pub async fn read(&self, path: &str, most: u64) -> Result<Bytes, RuntimeError> {
         let path = GuestPath::new(path).map_err(FilesError::from)?;
-        self.cell
-            .with_cell(async move |cell| {
-                let failed = |error| FilesError::inside(path.as_str(), error);
-                let mut files = cell.files().await.map_err(FilesError::Workspace)?;
-                let read = async {
-                    files.open(&path).await.map_err(failed)?;
-                    let mut bytes = BytesMut::new();
-                    loop {
-                        let piece = files.read().await.map_err(failed)?;
-                        if piece.is_empty() {
-                            return Ok(bytes.freeze());
-                        }
-                        bytes.extend_from_slice(&piece);
-                        if bytes.len() as u64 > most {
-                            return Err(failed(std::io::ErrorKind::FileTooLarge.into()));
-                        }
-                    }
-                };
-                let read = read.await;
-                files.close().await.map_err(FilesError::Workspace)?;
-                read
-            })
-            .await
+        self.cell.with_cell(|cell| Box::pin(async move { read(cell, &path, most).await })).await
+    }
+}
+
+async fn entries(cell: &mut dyn Cell) -> Result<Vec<Entry>, FilesError> {
+    let mut files = cell.files().await.map_err(FilesError::Workspace)?;
+    let listing = files.list(MOST_ENTRIES).await.map_err(FilesError::Workspace);
+    files.close().await.map_err(FilesError::Workspace)?;
+    Ok(listing?.entries)
+}
+
+async fn read(cell: &mut dyn Cell, path: &GuestPath, most: u64) -> Result<Bytes, FilesError> {
+    let mut files = cell.files().await.map_err(FilesError::Workspace)?;
+    let read = read_all(&mut *files, path, most).await;
+    files.close().await.map_err(FilesError::Workspace)?;
+    read
+}
+
+async fn read_all(files: &mut dyn Files, path: &GuestPath, most: u64) -> Result<Bytes, FilesError> {
+    let failed = |error| FilesError::inside(path.as_str(), error);
+    files.open(path).await.map_err(failed)?;
+    let mut bytes = BytesMut::new();
+    loop {
+        let piece = files.read().await.map_err(failed)?;
+        if piece.is_empty() {
+            return Ok(bytes.freeze());
+        }
+        bytes.extend_from_slice(&piece);
+        if bytes.len() as u64 > most {
+            return Err(failed(io::ErrorKind::FileTooLarge.into()));
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The forms in which a value may show up in what a script says.
 //!
 //! A program seldom prints a value by itself. It prints the `repr` of a structure, a log line in
-//! JSON, or a file line by line. So each value is also searched for as Python and JSON escape it,
-//! and a value of several lines also line by line.
+//! JSON, a table in HTML, or a file line by line. So each value is also searched for as Python,
+//! JSON and HTML escape it, and a value of several lines also line by line.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,12 +31,27 @@ fn tells(line: &str) -> bool {
 fn add_escaped(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
     forms.insert(text.as_bytes().to_vec());
     // Most values, and most lines, are written as they are.
-    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !matches!(byte, b'\\' | b'"' | b'\'');
+    let is_plain = |byte: u8| {
+        (b' '..=b'~').contains(&byte) && !matches!(byte, b'\\' | b'"' | b'\'' | b'&' | b'<' | b'>')
+    };
     if text.bytes().all(is_plain) {
         return;
     }
     for style in STYLES {
         forms.insert(style.escape(text).into_bytes());
+    }
+    add_marked_up(text, forms);
+}
+
+/// Adds the value as HTML, XML and SVG write it: what tables and figures show.
+fn add_marked_up(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return;
+    }
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    // pandas leaves quotes alone. `html.escape` and markupsafe each have their own way.
+    for [double, single] in [["\"", "'"], ["&quot;", "&#x27;"], ["&#34;", "&#39;"]] {
+        forms.insert(text.replace('"', double).replace('\'', single).into_bytes());
     }
 }
 
@@ -157,6 +172,14 @@ mod tests {
             "é\\t\\u0001\u{7f}\\\"'\\\\😀",
             "é\\t\\x01\\x7f\"'\\\\😀",
         ] {
+            assert!(found.iter().any(|found| found == form), "{form} is not in {found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_in_markup() {
+        let found = forms("a&b<c>\"d'");
+        for form in ["a&amp;b&lt;c&gt;\"d'", "a&amp;b&lt;c&gt;&quot;d&#x27;", "a&amp;b&lt;c&gt;&#34;d&#39;"] {
             assert!(found.iter().any(|found| found == form), "{form} is not in {found:#?}");
         }
     }

@@ -2,6 +2,7 @@
 
 pub(super) struct Tokens<'a>(pub(super) &'a str);
 
+#[derive(Clone, Copy)]
 pub(super) enum Token<'a> {
     /// With its quotes.
     String(&'a str),

@@ -130,6 +130,9 @@ fn a_secret_is_hidden_wherever_the_guest_puts_it() {
     let frames = [
         r#"{"type":"log","message":"hunter2"}"#,
         r#"{"type":"intermediate","label":"hunter2","data":"\u0068unter2"}"#,
+        r#"{"type":"display","data":{"text/html":"<b>hunter2</b>","application/json":{"hunter2":"\u0068unter2"}}}"#,
+        // "my hunter2" in base64.
+        r#"{"type":"display","data":{"image/png":"bXkgaHVudGVyMg==","text/plain":"a picture"}}"#,
         r#"{"type":"error","message":"no hunter2","traceback":"at hunter2"}"#,
     ];
     let mut events: Vec<_> = frames
@@ -144,6 +147,10 @@ fn a_secret_is_hidden_wherever_the_guest_puts_it() {
     assert!(!format!("{events:?} {result:?}").contains("hunter2"), "{events:#?} {result:#?}");
     assert_eq!((result.stdout.as_str(), result.stderr.as_str()), ("my *** and a hunter", "***"));
     assert_eq!(result.error.as_deref(), Some("no ***"));
+    let shown = serde_json::to_string(&result.displays).unwrap();
+    let expected = r#"[{"data":{"application/json":{"***":"***"},"text/html":"<b>***</b>"}},{"data":{"text/plain":"a picture"}}]"#;
+    assert_eq!(shown, expected);
+    assert_eq!(result.warnings, ["1 form of a display is missing: the value of a secret was found there"]);
 }
 
 #[test]

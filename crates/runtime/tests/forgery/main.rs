@@ -58,4 +58,5 @@ families! {
     a_harness_that_was_tampered_with_harms_its_own_run_only: "tampering.py",
     what_a_reader_could_not_read_is_repaired_and_told: "unreadable.py",
     what_comes_after_an_outcome_is_told: "afterwards.py",
+    displays_are_checked_counted_and_bounded: "displays.py",
 }

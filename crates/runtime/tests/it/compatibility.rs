@@ -7,7 +7,7 @@
 
 mod files;
 mod found;
-mod packages;
+pub(crate) mod packages;
 mod processes;
 mod sockets;
 mod surroundings;
@@ -16,7 +16,7 @@ use belljar_runtime::{ResourceLimits, SandboxConfig};
 use belljar_testing::{config, data, run, runtime, sandbox_with};
 
 /// What a program that starts interpreters of its own needs on a loaded machine.
-fn roomy() -> SandboxConfig {
+pub(crate) fn roomy() -> SandboxConfig {
     let resource_limits = ResourceLimits {
         cpu_quota: 2.0,
         memory_mb: 512,

@@ -199,7 +199,8 @@ async fn whatever_a_script_makes_of_its_files_nothing_else_is_read() {
     ] {
         assert!(warned.contains(left_out), "{left_out}: {warned}");
     }
-    // Whoever may open everything, such as root with the local engine, finds what is closed to others.
+    // Whoever may open everything, such as root with the local engine, finds what is closed to
+    // others.
     if !(engine() == "local" && rustix::process::geteuid().is_root()) {
         assert!(warned.contains("closed (it cannot be looked into)"), "{warned}");
         assert!(warned.contains("unreadable ("), "{warned}");

@@ -38,13 +38,13 @@ async fn values_json_cannot_hold_are_named() {
         ("'\\ud800'", "lone surrogate"),
         ("ToolResponse()", "ToolResponse"),
     ] {
-        let result = run(&sandbox, &format!("emit_result({value})")).await;
+        let result = run(&sandbox, &format!("emit_result({value}, strict=True)")).await;
         assert_eq!(result.verdict, Verdict::Exception, "{value}: {result:#?}");
         let error = result.error.unwrap();
         assert!(error.contains(told), "{value}: {error}");
         let traceback = result.traceback.unwrap();
         assert!(
-            traceback.contains(&format!("emit_result({value})")),
+            traceback.contains(&format!("emit_result({value}, strict=True)")),
             "no line of the script is shown: {traceback}"
         );
         assert!(!traceback.contains("harness"), "{traceback}");

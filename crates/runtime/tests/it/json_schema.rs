@@ -38,6 +38,10 @@ fn evaluate(schema: &Value, value: &Value) -> Result<BTreeSet<String>, String> {
                     named.insert(name.clone());
                 }
             }
+            // Any field, with any value.
+            "additionalProperties" if *rule == Value::Bool(true) => {
+                named.extend(fields().map(|(name, _)| name.clone()));
+            }
             "additionalProperties" => {
                 let known =
                     |name: &str| rules.get("properties").is_some_and(|known| known.get(name).is_some());

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use belljar_core::config::ExecutionMode::{self, Interactive, Plan};
-use belljar_core::wire::{Envelope, Execute, GuestFrame, HostFrame, Lines, PROTOCOL};
+use belljar_core::wire::{Ask, Envelope, Execute, GuestFrame, HostFrame, Lines, PROTOCOL, Question};
 use belljar_core::{ExecutionId, Secret, layout};
 use belljar_engine::docker::Docker;
 use belljar_engine::guest::{PYTHON, Spawn, template_settings};
@@ -45,7 +45,14 @@ const SCRIPTS: &[(ExecutionMode, &str, &[&str])] = &[
     (Plan, "1 / 0", &["error", "script_done"]),
     (Plan, "if x\n", &["error", "script_done"]),
     (Plan, "import sys; sys.exit(3)", &["error", "script_done"]),
-    (Plan, "emit_result({1, 2})", &["error", "script_done"]),
+    (Plan, "emit_result(object())", &["error", "script_done"]),
+    (Plan, "emit_result({1, 2}, strict=True)", &["error", "script_done"]),
+    (Plan, "emit_result({'when': {1, 2}})", &["final_result", "script_done"]),
+    (
+        Plan,
+        "display(1)\nclass Picture:\n    def _repr_png_(self): return b'x' * 2_000_000\ndisplay(Picture())",
+        &["display", "display", "script_done"],
+    ),
     (Plan, "emit_log('x' * 100_000); emit_result('y' * 100_000)", &["log", "final_result", "script_done"]),
     (Interactive, "x = 20\nprint(x)", &["script_done"]),
     (Interactive, "emit_intermediate('x', x); x + 1", &["intermediate", "script_done"]),
@@ -95,7 +102,7 @@ async fn converse(cell: &mut dyn Cell, request: &[u8]) -> Vec<Vec<u8>> {
             }
         }
         let last = heard.last().and_then(|line| Envelope::parse(line));
-        if last.is_some_and(|last| matches!(last.frame, GuestFrame::ScriptDone)) {
+        if last.is_some_and(|last| matches!(last.frame, GuestFrame::ScriptDone | GuestFrame::Answer { .. })) {
             return heard;
         }
     }
@@ -125,6 +132,7 @@ fn name(frame: &GuestFrame<'_>) -> &'static str {
         GuestFrame::Log { .. } => "log",
         GuestFrame::Intermediate { .. } => "intermediate",
         GuestFrame::FinalResult { .. } => "final_result",
+        GuestFrame::Display { .. } => "display",
         GuestFrame::Error { .. } => "error",
         GuestFrame::ScriptDone => "script_done",
         other => panic!("a frame that this test does not know: {other:?}"),
@@ -160,7 +168,10 @@ async fn what_the_harness_sends_fits_the_types_and_the_schema() {
         assert_eq!(names, *expected, "{script}");
         seen.extend(names);
     }
-    assert_eq!(seen, BTreeSet::from(["error", "final_result", "intermediate", "log", "script_done"]));
+    assert_eq!(
+        seen,
+        BTreeSet::from(["display", "error", "final_result", "intermediate", "log", "script_done"])
+    );
 }
 
 #[tokio::test]
@@ -175,6 +186,23 @@ async fn what_the_harness_says_of_its_own_fits_too() {
     assert_eq!(names(&guest, &lines), ["error", "script_done"]);
     let frame = Envelope::parse(&lines[0]).unwrap().frame;
     assert!(matches!(frame, GuestFrame::Error { timed_out: true, .. }), "{frame:?}");
+}
+
+#[tokio::test]
+async fn questions_and_answers_fit_too() {
+    let Some((mut cell, _held)) = cell().await else { return };
+    let (host, guest) = (schema("host_to_guest"), schema("guest_to_host"));
+    for question in [Question::Completions("emit_res"), Question::Completions("1."), Question::Variables] {
+        let request = HostFrame::Ask(Ask { seal: SEAL, question, timeout: 60.0 }).to_line();
+        let sent = serde_json::from_slice(&request).unwrap();
+        assert_eq!(json_schema::check(&host, &sent), Ok(()), "{question:?}");
+        let lines = tokio::time::timeout(HANG, converse(&mut *cell, &request)).await.unwrap();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let answer: Value = serde_json::from_slice(line).unwrap();
+        assert_eq!(json_schema::check(&guest, &answer), Ok(()), "{answer}");
+        let envelope = Envelope::parse(line).unwrap();
+        assert!(envelope.is_sealed_with(SEAL) && answer["type"] == "answer", "{answer}");
+    }
 }
 
 /// The first line of a cell without a zygote, started as the local engine starts it.

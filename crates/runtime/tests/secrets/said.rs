@@ -12,7 +12,7 @@ use crate::{NAME, assert_absent, granted};
 const VALUE: &str = "s3cr\"et\\ v\u{e4}lue$^";
 
 /// Every way a script has to say something.
-const SLIPS: [(&str, Verdict); 12] = [
+const SLIPS: [(&str, Verdict); 16] = [
     ("print(key)\nemit_result(1)", Verdict::Ok),
     ("import sys\nprint('a', key, file=sys.stderr)\nemit_result(1)", Verdict::Ok),
     // In two pieces, with a frame between them so that the host cannot take them for one.
@@ -25,6 +25,19 @@ const SLIPS: [(&str, Verdict); 12] = [
     ("emit_result({'headers': [{'authorization': 'Bearer ' + key}], key: 1})", Verdict::Ok),
     ("emit_intermediate(key, [key, {'k': key + key}])\nemit_result(1)", Verdict::Ok),
     ("emit_log('calling with ' + key, 'error')\nemit_log(key, level=key)\nemit_result(1)", Verdict::Ok),
+    (
+        "display(key)\ndisplay({'text/html': f'<b>{key}</b>', 'application/json': {key: key}}, raw=True)\nemit_result(1)",
+        Verdict::Ok,
+    ),
+    (
+        "import html\ndisplay({'text/html': html.escape(key), 'image/svg+xml': html.escape(key, False)}, raw=True)\nemit_result(1)",
+        Verdict::Ok,
+    ),
+    (
+        "display({'image/png': b'tEXt' + key.encode(), 'text/plain': key}, raw=True)\nemit_result(1)",
+        Verdict::Ok,
+    ),
+    ("emit_result({'raw': key.encode(), 'more': [b'x' + key.encode()]})", Verdict::Ok),
     ("raise ValueError(f'bad key {key}')", Verdict::Exception),
     ("raise SystemExit(key)", Verdict::Exited { code: 1 }),
     ("print(key, end='', flush=True)\nos._exit(3)", Verdict::Exited { code: 3 }),

@@ -13,6 +13,7 @@ use bollard::query_parameters::BuildImageOptionsBuilder;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
+use super::super::OUR_IMAGES;
 use super::entry::PROXY_NAME;
 use super::program::Program;
 use crate::EngineError;
@@ -130,7 +131,12 @@ fn contents(program: &Program) -> io::Result<Contents> {
         hash.update(bytes);
     }
     let checksum = hex(&hash.finalize());
-    Ok(Contents { tag: format!("belljar/egress-proxy:{}", &checksum[..32]), checksum, files, library_path })
+    Ok(Contents {
+        tag: format!("{OUR_IMAGES}egress-proxy:{}", &checksum[..32]),
+        checksum,
+        files,
+        library_path,
+    })
 }
 
 impl Contents {

@@ -5,6 +5,7 @@ Life of a cell on the native engine:
     zygote: load tools and preloads, freeze ─► for each request of the host: clone a cell
     cell:   touch the pages a run needs ─► "ready"
             ─► "execute" ─► log* intermediate* (final_result | error)? ─► "script_done"
+            ─► "ask" ─► "answer", between two steps of a session
 
 The zygote never runs a script. A cell runs one script, or the steps of one session. The host
 destroys it afterwards. Host and cell speak JSON, one object a line, on a private channel. What
@@ -21,14 +22,18 @@ objects made ahead of need.
 
     cell        zygote and cell: from the first line to the last request
     template    what all cells share, made once        tools, preload   what is loaded for it
-    forks       hooks and random numbers after a clone
+    trial       tries what may fail                    forks            what is done after a clone
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
     interrupts  Ctrl-C from the host
     channel     lines to and from the host             output           stdout and stderr, counted
     values      Python values as JSON                  traces           errors as text
+    conversions what JSON has no word for              displays         what a script shows
+    rich        the forms an object has                figures          matplotlib's
+    watch       packages that show things through us
     strays      threads and processes that outlive a step
+    inquiry     answers about a session, between two steps; loaded when it is asked for
 
 The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
 Standard library only; CPython 3.9 and later.
@@ -41,8 +46,11 @@ from . import forks
 # Second: nothing of the standard library is loaded between our own modules.
 from . import library
 
+# Then what few runs need, and nothing of it is touched in the others.
+from . import conversions, figures, rich, displays, watch
+
 # Then what every run needs, in a row; see `library`.
-from . import values, traces, preload, strays, alarm, channel, interrupts, output, execution
+from . import values, traces, trial, preload, strays, alarm, channel, interrupts, output, execution
 from . import namespace, scripts, tools, template, cell
 
 # isort: on
@@ -55,8 +63,11 @@ __all__ = [
     "alarm",
     "cell",
     "channel",
+    "conversions",
+    "displays",
     "enter",
     "execution",
+    "figures",
     "forks",
     "interrupts",
     "library",
@@ -66,6 +77,7 @@ __all__ = [
     "prepare",
     "prepare_for_clone",
     "report",
+    "rich",
     "scripts",
     "serve",
     "single",
@@ -73,7 +85,9 @@ __all__ = [
     "template",
     "tools",
     "traces",
+    "trial",
     "values",
     "warm_up",
+    "watch",
     "zygote",
 ]

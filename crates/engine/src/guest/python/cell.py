@@ -8,10 +8,12 @@ import signal
 import socket
 
 from . import forks
+from .alarm import Alarm
 from .channel import Channel
 from .interrupts import Interrupts
 from .scripts import Scripts
 from .template import PROTOCOL, prepare, report, warm_up
+from .values import text
 
 # The host puts it beside this package.
 SETTINGS_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "template.json")
@@ -31,6 +33,7 @@ def zygote():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     template, main, spare = prepare(settings)
     workspace = settings["layout"]["workspace"]
+    template.note_lost_files(workspace)
     control.send(json.dumps({"type": "zygote_ready", **report(template)}).encode())
     control.detach()
     forks.prepare_for_clone()
@@ -75,8 +78,25 @@ def serve(channel, main, greeting=None):
         request = channel.receive()
         if request is None:
             os._exit(0)
-        if request.get("type") == "execute":
+        kind = request.get("type")
+        if kind == "execute":
             scripts.execute(channel, request)
+        elif kind == "ask":
+            _answer(channel, request, scripts.module)
+
+
+def _answer(channel, request, module):
+    """Answers a question about a session. Nothing found, or not in time, is an answer too."""
+    found = b"null"
+    try:
+        with Alarm(request["timeout"]):
+            # Most cells are asked nothing, so it is loaded when the first question comes.
+            from . import inquiry
+
+            found = inquiry.answer(module, request["about"], request.get("text"))
+    except BaseException:
+        pass  # The session may have broken what this needs. It goes on all the same.
+    channel.send(b'{"type":"answer","seal":%s,"data":%s}' % (text(request["seal"]), found))
 
 
 def _move(descriptor, place):

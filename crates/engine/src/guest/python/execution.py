@@ -9,6 +9,8 @@ from .values import rules, shorten, text, to_json
 
 MAX_MESSAGE = 64 * 1024
 MAX_TRACEBACK = 256 * 1024
+# About as long is a frame without its forms.
+AROUND_A_DISPLAY = 200
 
 # The execution that `emit_…` speaks for.
 running = None
@@ -19,6 +21,12 @@ class Execution:
 
     # Of a step of a session: rings soon after its result.
     alarm = None
+    # Bytes of all frames.
+    sent = 0
+    # What was displayed: how often, in how many bytes, and how often it went wrong.
+    displays = displayed_bytes = failed_forms = 0
+    # What of it was left out: whether the host has heard of any, and how much it has not heard of.
+    has_left_out, left_out = False, 0
 
     def __init__(self, channel, request):
         self._channel = channel
@@ -31,17 +39,19 @@ class Execution:
 
     def _send(self, kind, fields=b""):
         if os.getpid() != self.owner:
-            raise RuntimeError("emit_… works in the process that runs the script, not in one it forked")
+            raise RuntimeError(
+                "emit_… and display work in the process that runs the script, not in one it forked"
+            )
         # What was printed before this frame must reach the host before it.
         flush()
         stdout = stdout_count.written - self._stdout_before
         stderr = stderr_count.written - self._stderr_before
-        self._channel.send(
-            b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
-        )
+        frame = b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
+        self.sent += frame.__len__()
+        self._channel.send(frame)
 
-    def final_result(self, data):
-        payload = to_json(data, "emit_result: data", self._most)
+    def final_result(self, data, strict=False):
+        payload = to_json(data, "emit_result: data", self._most, strict)
         with self._lock:
             first, self.has_result = not self.has_result, True
         if first:
@@ -51,12 +61,31 @@ class Execution:
         else:
             self.log("emit_result was called again; the first result stands", "warning")
 
-    def intermediate(self, label, data):
-        payload = to_json(data, "emit_intermediate: data", self._most)
+    def intermediate(self, label, data, strict=False):
+        payload = to_json(data, "emit_intermediate: data", self._most, strict)
         self._send(b"intermediate", b',"label":%s,"data":%s' % (text(str(label)), payload))
 
     def log(self, message, level="info"):
         self._send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
+
+    def room_for_displays(self):
+        """Half of what all else leaves. The other half is for what is still to come."""
+        printed = stdout_count.written - self._stdout_before + stderr_count.written - self._stderr_before
+        return (self._most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
+
+    def display(self, forms, left_out):
+        """`forms` are the fields of one JSON object. What is left out is told at once, and how much last."""
+        with self._lock:
+            if not forms and self.has_left_out:
+                self.left_out += left_out
+                return
+            if forms:
+                self.displays += 1
+                self.displayed_bytes += len(forms) + AROUND_A_DISPLAY
+            if left_out:
+                self.has_left_out = True
+        fields = b',"data":{%s}' % forms
+        self._send(b"display", fields + b',"left_out":%d' % left_out if left_out else fields)
 
     def error(self, message, trace=None, timed_out=False, exit_code=None):
         trace = b"null" if trace is None else text(shorten(trace, MAX_TRACEBACK))
@@ -71,17 +100,22 @@ class Execution:
         self._send(b"stdin")
 
     def done(self):
+        if self.left_out:
+            self._send(b"display", b',"data":{},"left_out":%d' % self.left_out)
         self._send(b"script_done")
 
 
-def emit_result(data):
-    """Ends the task: `data` is its result. The first call of a run counts."""
-    _current().final_result(data)
+def emit_result(data, strict=False):
+    """Ends the task: `data` is its result. The first call of a run counts.
+
+    With `strict`, what is not JSON is refused. Otherwise well-known types are converted.
+    """
+    _current().final_result(data, strict)
 
 
-def emit_intermediate(label, data):
+def emit_intermediate(label, data, strict=False):
     """Streams a partial result to whoever waits for the final one."""
-    _current().intermediate(label, data)
+    _current().intermediate(label, data, strict)
 
 
 def emit_log(message, level="info"):

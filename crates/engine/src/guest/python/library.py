@@ -10,7 +10,9 @@ import _signal
 import _thread
 import ast
 import asyncio
+import atexit
 import builtins
+import contextlib
 import datetime
 import gc
 import importlib
@@ -19,6 +21,7 @@ import importlib.util
 import inspect
 import io
 import json
+import keyword
 import linecache
 import math
 import os
@@ -26,6 +29,7 @@ import re
 import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time

@@ -11,6 +11,7 @@ import time
 import types
 import uuid
 
+from .displays import display
 from .execution import emit_intermediate, emit_log, emit_result
 
 
@@ -41,6 +42,7 @@ base_globals = {
     "time": time,
     "uuid": uuid,
     "ToolResponse": ToolResponse,
+    "display": display,
     "emit_intermediate": emit_intermediate,
     "emit_log": emit_log,
     "emit_result": emit_result,

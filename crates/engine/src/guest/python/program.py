@@ -79,7 +79,7 @@ def _tell_hook(error):
 
 
 def let_go():
-    """Lets go of the script's variables, as Python does last: files are written out, `__del__` is called.
+    """Lets go of the script's variables, as Python does last: files are written, `__del__` is called.
 
     Whoever calls this holds the script's module no longer.
     """

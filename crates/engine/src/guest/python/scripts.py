@@ -1,7 +1,6 @@
 """Runs scripts: each with fresh globals, or the steps of a session with those of the step before."""
 
 import _thread
-import ast
 import asyncio
 import inspect
 import io
@@ -11,8 +10,8 @@ import sys
 import threading
 import traceback
 
+from . import displays, parts, program
 from . import execution as executions
-from . import program
 from .alarm import Alarm, ScriptTimeout
 from .execution import Execution
 from .namespace import new_main
@@ -22,8 +21,6 @@ from .traces import trace, with_line
 
 SCRIPT_NAME = "<agent_script>"
 _AWAITS = inspect.CO_COROUTINE
-# Where the value of a last expression is kept, if it is known only in the loop.
-_LAST = "__belljar_last__"
 
 
 class Scripts:
@@ -37,6 +34,11 @@ class Scripts:
         self._loop = None
         # Made ahead of the first run, which is the only one most cells see.
         self._prepared = module
+
+    @property
+    def module(self):
+        """Where the next step will find its variables."""
+        return self._session or self._prepared
 
     def execute(self, channel, request):
         executions.running = execution = Execution(channel, request)
@@ -114,13 +116,16 @@ class Scripts:
 
     def _run_to_its_end(self, script, name, namespace, mode):
         try:
-            self._run_code(script, name, namespace, echo=mode == "interactive")
+            self._run_code(script, name, namespace, mode)
         except ScriptTimeout:
             raise
         except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):
+                self._show_figures(mode)
             if mode == "script":
                 program.wind_up(error)
             raise
+        self._show_figures(mode)
         if mode == "script":
             program.wind_up()
         elif mode != "interactive" and _thread._count():
@@ -139,26 +144,36 @@ class Scripts:
         self._steps += 1
         return SCRIPT_NAME if not interactive or self._steps == 1 else f"<agent_script step {self._steps}>"
 
-    def _run_code(self, script, name, namespace, echo):
-        """Compiles and runs a script; with `echo`, the value of a last expression is shown as a prompt would."""
-        if not echo:
-            self._evaluate(_compiled(script, name, "exec"), namespace)
-            return
-        tree = _compiled(script, name, "exec", ast.PyCF_ONLY_AST)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        # Both before anything runs: what cannot be compiled has no effect.
-        body = _compiled(tree, name, "exec")
-        value = last and _compiled(ast.Expression(last.value), name, "eval")
+    def _show_figures(self, mode):
+        # Before anything at the end of the program closes them. A plan shows what it says it shows.
+        if mode != "plan" and "matplotlib._pylab_helpers" in sys.modules:
+            displays.show_figures()
+
+    def _run_code(self, script, name, namespace, mode):
+        """Compiles and runs a script. A step prints the value of a last expression, as a prompt would.
+
+        A program does not, but shows it if it has another form than text.
+        """
+        is_step = mode == "interactive"
+        # All before anything runs: what cannot be compiled has no effect.
+        if is_step:
+            body, value = parts.of_step(script, name)
+        elif mode == "script":
+            body, value = parts.of_program(script, name)
+        else:
+            body, value = parts.compiled(script, name, "exec"), None
         if value is not None and (body.co_flags | value.co_flags) & _AWAITS:
             # All of it runs in the loop, or none: what begins a task needs the loop too.
-            tree.body.append(_kept(last))
-            self._evaluate(_compiled(tree, name, "exec"), namespace)
-            value = namespace.pop(_LAST)
+            self._evaluate(parts.keeping_last(script, name), namespace)
+            value = namespace.pop(parts.LAST)
         else:
             self._evaluate(body, namespace)
             value = value and self._evaluate(value, namespace)
         if value is not None:
-            print(repr(value))
+            if is_step:
+                # As Python's own prompt does it, which also keeps the value as `_`.
+                sys.displayhook(value)
+            displays.show_last(value, is_printed=is_step)
 
     def _evaluate(self, code, namespace):
         value = eval(code, namespace)
@@ -183,16 +198,6 @@ class Scripts:
         if interactive:
             self._session = module
         return module
-
-
-def _kept(expression):
-    """The last expression as a statement that keeps its value."""
-    target = ast.copy_location(ast.Name(_LAST, ast.Store()), expression)
-    return ast.copy_location(ast.Assign([target], expression.value), expression)
-
-
-def _compiled(script, name, mode, flags=0):
-    return compile(script, name, mode, flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
 
 
 def _lines(script):

@@ -4,13 +4,14 @@ import gc
 import json
 import linecache
 import os
+import subprocess
 import sys
 
-from . import execution, forks, output
+from . import execution, forks, output, watch
 from .channel import Channel
 from .interrupts import Interrupts
 from .namespace import new_main
-from .preload import preload
+from .preload import preload, streams_aside
 from .scripts import SCRIPT_NAME, Scripts
 from .tools import load_tools, tool_files
 from .traces import one_line
@@ -46,16 +47,28 @@ class Template:
     def __init__(self):
         self.tools = []
         self.warnings = []
+        # Modules that can be preloaded without a trial next time, if a host asks for it.
+        self.vouched = None
 
     def load(self, settings):
         layout = settings["layout"]
         names, dependencies = settings["preload"], settings["dependencies"]
         if not (tool_files(layout["tools"]) or names or dependencies):
             return
-        with forks.Generators() as generators:
+        with forks.Generators() as generators, streams_aside():
             self.tools, self.warnings = load_tools(layout["tools"])
-            self.warnings += preload(names, dependencies, layout["layer"])
+            warnings, self.vouched = preload(settings)
+            self.warnings += warnings
         forks.repair_with(generators.seed_anew)
+
+    def note_lost_files(self, workspace):
+        """Warns of files that tools or packages wrote for scripts, where scripts have another workspace."""
+        names = sorted(name for name in os.listdir(workspace) if not name.startswith("."))
+        if names:
+            shown = one_line(", ".join(names[:5]))
+            self.warnings.append(
+                f"written while tools and packages were loaded, and not in any cell: {shown}"
+            )
 
 
 def prepare(settings):
@@ -63,6 +76,9 @@ def prepare(settings):
     import site
 
     layout = settings["layout"]
+    # This interpreter ignores the environment, so that nothing in it changes the harness. Those
+    # that a script starts by `multiprocessing` or `joblib` are to find the script's packages.
+    subprocess._args_from_interpreter_flags = list
     site.setquit()
     site.sethelper()
     if os.path.isdir(layout["layer"]):
@@ -70,6 +86,7 @@ def prepare(settings):
     sys.stdout = sys.__stdout__ = output.stdout
     sys.stderr = sys.__stderr__ = output.stderr
     rules.adopt(settings["rules"])
+    watch.begin()
     template = Template()
     template.load(settings)
     # As for any script: a module that it writes next to itself can be imported. This comes last,
@@ -115,4 +132,5 @@ def report(template):
         "python": ".".join(map(str, sys.version_info[:3])),
         "tools": tools,
         "warnings": warnings,
+        "vouched": template.vouched,
     }

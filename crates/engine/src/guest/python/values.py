@@ -3,11 +3,13 @@
 import json
 import math
 
+from . import conversions
+
 _quote = json.encoder.encode_basestring
 
 
-def _make_encoder():
-    slow = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def _make_encoder(default=None):
+    slow = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
     if json.encoder.c_make_encoder is None:
         return slow.iterencode
     fast = json.encoder.c_make_encoder({}, slow.default, _quote, None, ":", ",", False, False, False)
@@ -39,7 +41,7 @@ class Rules:
     The figures are the host's. They come with the template's settings.
     """
 
-    deepest = longest_integer = 0
+    deepest = longest_integer = most_displays = 0
     seconds_after_result = 0.0
 
     def adopt(self, figures):
@@ -93,10 +95,13 @@ class Rules:
 rules = Rules()
 
 
-def to_json(value, where, most):
-    """`value` as JSON in UTF-8. Raises what says which part of it cannot be, or how much too long it is."""
+def to_json(value, where, most, strict=False):
+    """`value` as JSON in UTF-8. Raises what says which part of it cannot be, or how much too long it is.
+
+    What JSON has no word for is converted, unless `strict`.
+    """
     try:
-        written = encode(value)
+        written = _written(value, most, strict)
         # Before another copy is made: a value this long may be all that fits into the cell.
         payload = written.encode("utf-8") if len(written) <= most else written
     except UnicodeEncodeError as error:
@@ -107,8 +112,9 @@ def to_json(value, where, most):
     except RecursionError:
         raise ValueError(f"{where} {rules.too_deep()}") from None
     except (TypeError, ValueError) as error:
-        found = _offender(value, where, set(), 0)
-        raise type(error)(found or f"{where}: {error}") from None
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        found = _offender(value, where, set(), None if strict else most)
+        raise kind(found or f"{where}: {error}") from None
     if len(payload) > most:
         raise ValueError(
             f"{where} is {len(payload):,} bytes as JSON, and all output together may be {most:,}; "
@@ -122,8 +128,23 @@ def to_json(value, where, most):
     return payload
 
 
-def _offender(value, path, seen, depth):
-    """Names the first part of `value` that JSON cannot hold."""
+def _written(value, most, strict):
+    try:
+        return encode(value)
+    except TypeError:
+        if strict:
+            raise
+    try:
+        return "".join(_make_encoder(lambda part: conversions.convert(part, most))(value))
+    except conversions.Unfit:
+        raise
+    except TypeError:
+        # A key, most likely, which no encoder lets us convert.
+        return encode(conversions.with_plain_keys(value, most))
+
+
+def _offender(value, path, seen, most):
+    """Names the first part of `value` that JSON cannot hold. Nothing is converted if `most` is None."""
     if isinstance(value, int) and value.bit_length() > 4 * rules.longest_integer:
         return f"{path} is {rules.too_long()}"
     if value is None or isinstance(value, (bool, int, str)):
@@ -131,25 +152,44 @@ def _offender(value, path, seen, depth):
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{path} is {value!r}, and JSON has no such number"
     kind = f"{type(value).__module__}.{type(value).__qualname__}".replace("builtins.", "")
-    if not isinstance(value, (dict, list, tuple)):
-        return f"{path} is a {kind}, which JSON cannot hold{_hint(value, kind)}"
     if id(value) in seen:
         return f"{path} refers back to a value that contains it"
-    if depth > 200:
+    if len(seen) > 200:
         return None
     seen = seen | {id(value)}
+    if not isinstance(value, (dict, list, tuple)):
+        try:
+            if most is not None:
+                return _offender(conversions.convert(value, most), path, seen, most)
+        except conversions.Unfit:
+            pass
+        except conversions.TooLarge as error:
+            return f"{path} {error}"
+        except Exception as error:
+            return f"{path} is a {kind} that could not be converted: {type(error).__name__}: {error}"
+        return f"{path} is a {kind}, which JSON cannot hold{_hint(value, kind)}"
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         shown = shorten(repr(key), 80)
-        if isinstance(value, dict) and not isinstance(key, (str, int, float, bool, type(None))):
+        if isinstance(value, dict) and not _is_key(key, most):
             return f"{path} has the key {shown}, a {type(key).__name__}; JSON keys are text"
-        found = _offender(item, f"{path}[{shown}]", seen, depth + 1)
+        found = _offender(item, f"{path}[{shown}]", seen, most)
         if found:
             return found
     return None
 
 
+def _is_key(key, most):
+    if most is None:
+        return key is None or isinstance(key, (str, int, float))
+    return conversions.convert_key(key) is not Ellipsis
+
+
 def _hint(value, kind):
     hints = {
+        "generator": "; use list(…)",
+        "map": "; use list(…)",
+        "filter": "; use list(…)",
+        "zip": "; use list(…)",
         "set": "; use list(…)",
         "frozenset": "; use list(…)",
         "bytes": "; use .decode() or base64",

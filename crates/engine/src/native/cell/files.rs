@@ -27,6 +27,7 @@ impl NativeCell {
         // The workspace is the first of the scratch spaces (`layout::SCRATCH`).
         let workspace = parts.scratch.first().ok_or(io::ErrorKind::NotFound)?.try_clone()?;
         let owner = parts.share.host_id.as_ref().map(LeasedId::on_host);
-        Worker::start(Arc::new(Tree::new(workspace)?), owner)
+        let tree = Tree::new(workspace)?.without(&self.template.granted_inside);
+        Worker::start(Arc::new(tree), owner)
     }
 }

@@ -162,8 +162,9 @@ fn entry((path, kind, size, is_executable): (String, String, u64, bool)) -> io::
     let garbled = || io::Error::new(io::ErrorKind::InvalidData, "a clerk speaks of no file");
     let pairs = path.as_bytes().chunks(2);
     let bytes = pairs.map(|pair| {
-        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(pair, 16).ok()
+        let &[high, low] = pair else { return None };
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        u8::try_from(digit(high)? * 16 + digit(low)?).ok()
     });
     let bytes = bytes.collect::<Option<Vec<u8>>>().ok_or_else(garbled)?;
     let kind = match kind.as_str() {

@@ -310,7 +310,9 @@ class Supervisor:
     def _reset(self):
         try:
             kill_all()
-            if any(grant.startswith(place + "/") for grant in self._settings["granted"] for place in self._places):
+            if any(
+                grant.startswith(place + "/") for grant in self._settings["granted"] for place in self._places
+            ):
                 raise RuntimeError("emptying a place would empty what is granted inside it")
             self._stdin.close()
             if self._guest is not None:
@@ -350,6 +352,19 @@ def _boot(host):
             os._exit(0)
 
 
+def _forget_files(template, layout, granted):
+    """Removes what was written while packages were loaded: the first guest would be the only one to see it.
+
+    A place with something granted in it is left alone. That is the host's, and there is one guest.
+    """
+    for place in layout["scratch"]:
+        if any(path.startswith(place + "/") for path in granted):
+            continue
+        if place == layout["workspace"]:
+            template.note_lost_files(place)
+        renewal.empty(place, time.monotonic() + renewal.WITHIN)
+
+
 def main():
     rights.set_login_id()
     # No process in the container may read its memory, stop it, or read what it reads.
@@ -366,6 +381,7 @@ def main():
             raise RuntimeError(f"the supervisor must be PID 1 of its container, not {os.getpid()}")
         with open(f"{HOME}/template.json", encoding="utf-8") as file:
             template_settings = json.load(file)
+        template_settings["vouched"] = settings["vouched"]
         layout = template_settings["layout"]
         if settings["authority"]:
             egress.trust(settings["authority"], layout["authorities"])
@@ -374,6 +390,7 @@ def main():
         rights.refuse_calls(HOME)
         harness = _load_harness()
         template, module, spare = harness.prepare(template_settings)
+        _forget_files(template, layout, settings["granted"])
         harness.prepare_for_clone()
         # Not earlier: a tool that makes a socket while it is loaded would wait for an answer from
         # this very process.

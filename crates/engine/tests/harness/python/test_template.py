@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import tempfile
 import textwrap
 import unittest
@@ -9,7 +10,7 @@ import unittest
 from support import harness, request, run
 
 forks, template = harness.forks, harness.template
-preload, tools = harness.preload, harness.tools
+preload, tools, trial = harness.preload, harness.tools, harness.trial
 base_globals = harness.namespace.base_globals
 
 
@@ -72,14 +73,72 @@ class Preloads(Place):
     def test_a_requirement_brings_the_modules_of_its_distribution(self):
         self.distribution("Big-Tool", ["big/__init__.py", "big_extra.py", "_private.py", "big-data/x.py"])
         self.distribution("listed", ["other.py"], top_level="one\ntwo\n")
-        self.assertEqual(preload.modules_of("big_tool[fast]>=1,<2", self.place), ["big", "big_extra"])
-        self.assertEqual(preload.modules_of(" listed ", self.place), ["one", "two"])
-        self.assertEqual(preload.modules_of("absent", self.place), [])
+        modules = preload.modules_of("big_tool[fast]>=1,<2", self.place)
+        self.assertEqual(modules, {"big": True, "big_extra": True})
+        self.assertEqual(preload.modules_of(" listed ", self.place), {"one": True, "two": True})
+        self.assertEqual(preload.modules_of("absent", self.place), {})
+
+    def test_what_has_another_name_than_its_distribution_matters_less(self):
+        self.distribution("duck", ["adbc_duck/__init__.py", "duck/__init__.py", "bin/run.py"])
+        self.assertEqual(preload.modules_of("duck", self.place), {"adbc_duck": False, "duck": True})
+
+    def settings(self, **named):
+        layout = {"layer": self.place, "scratch": [self.place]}
+        return {"layout": layout, "preload": None, "dependencies": [], **named}
 
     def test_a_module_that_cannot_be_imported_is_a_warning(self):
-        warnings = preload.preload(["json", "not_there_at_all"], [], self.place)
+        warnings, vouched = preload.preload(self.settings(preload=["json", "not_there_at_all"]))
         self.assertEqual(len(warnings), 1)
         self.assertIn("preloading not_there_at_all failed: ModuleNotFoundError", warnings[0])
+        self.assertIsNone(vouched)
+
+    def test_what_was_vouched_for_is_imported_at_once_and_no_more_vouched_for_if_it_fails(self):
+        self.assertEqual(preload.preload(self.settings(vouched=["json"])), ([], ["json"]))
+        warnings, vouched = preload.preload(self.settings(vouched=["json", "not_there_at_all"]))
+        self.assertEqual((len(warnings), vouched), (1, None))
+
+
+class Trials(Place):
+    def setUp(self):
+        super().setUp()
+        sys.path.insert(0, self.place)
+        self.addCleanup(sys.path.remove, self.place)
+
+    def tried(self, *names):
+        return [(name, problem and problem.text) for name, problem in trial.tried(list(names), [self.place])]
+
+    def test_the_next_trial_begins_behind_the_module_that_failed(self):
+        self.write("tried_one.py", "x = 1")
+        self.write("tried_two.py", "import tried_one\nraise ValueError(tried_one.x)")
+        self.write("tried_three.py", "import tried_one")
+        outcomes = self.tried("tried_one", "tried_two", "tried_three")
+        self.assertEqual(
+            outcomes, [("tried_one", None), ("tried_two", "ValueError: 1"), ("tried_three", None)]
+        )
+        self.assertFalse([name for name in sys.modules if name.startswith("tried_")])
+
+    def test_a_module_that_never_ends_is_given_up(self):
+        self.write("tried_endless.py", "import signal\nsignal.pause()")
+        self.write("tried_after.py", "")
+        self.addCleanup(setattr, trial, "BUDGET", trial.BUDGET)
+        trial.BUDGET = 0.5
+        first, second = self.tried("tried_endless", "tried_after")
+        self.assertIn("it takes longer than", first[1])
+        self.assertEqual(second[1], "the modules before it took too long")
+
+    @unittest.skipUnless(os.path.exists("/proc/self/maps"), "there is no /proc here")
+    def test_a_file_that_stays_mapped_is_noticed(self):
+        self.write("data.bin", "x" * 100)
+        self.write(
+            "tried_map.py",
+            f"""
+            import mmap
+            with open({self.place!r} + "/data.bin", "r+b") as file:
+                kept = mmap.mmap(file.fileno(), 0)
+            """,
+        )
+        # Where Python keeps a descriptor for the map, that is noticed first.
+        self.assertIn("data.bin", self.tried("tried_map")[0][1])
 
 
 class Reports(unittest.TestCase):

@@ -1,19 +1,27 @@
 """Values as JSON: what comes out, and what a script is told when nothing can."""
 
+import array
+import collections
+import dataclasses
 import datetime
 import decimal
+import enum
+import fractions
 import json
 import math
+import pathlib
+import types
 import unittest
+import uuid
 
 from support import harness
 
 values = harness.values
 
 
-def told(value, most=1 << 20):
+def told(value, most=1 << 20, strict=True):
     try:
-        values.to_json(value, "data", most)
+        values.to_json(value, "data", most, strict)
     except (TypeError, ValueError) as error:
         return str(error)
     raise AssertionError(f"{value!r} is JSON")
@@ -62,6 +70,80 @@ class Encoding(unittest.TestCase):
 
     def test_a_value_longer_than_all_output_is_refused(self):
         self.assertIn("is 102 bytes as JSON, and all output together may be 50", told("x" * 100, 50))
+
+
+class Conversions(unittest.TestCase):
+    def test_what_json_has_no_word_for_is_converted(self):
+        class Colour(enum.Enum):
+            RED = "red"
+
+        @dataclasses.dataclass
+        class Point:
+            x: int
+            y: object
+
+        pair = collections.namedtuple("pair", "a b")
+        for value, expected in [
+            (datetime.datetime(2026, 1, 2, 3, 4, 5, 6), "2026-01-02T03:04:05.000006"),
+            (datetime.date(2026, 1, 2), "2026-01-02"),
+            (datetime.time(1, 2), "01:02:00"),
+            (datetime.timedelta(minutes=1.5), 90.0),
+            (decimal.Decimal("1.10"), "1.10"),
+            (fractions.Fraction(1, 3), "1/3"),
+            (pathlib.PurePosixPath("/a/b"), "/a/b"),
+            (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+            (Colour.RED, "red"),
+            (Point(1, {3, 1, 2}), {"x": 1, "y": [1, 2, 3]}),
+            (pair(1, 2), [1, 2]),
+            ({1, "a"}, [1, "a"]),
+            (b"hi", {"__bytes__": "aGk="}),
+            (bytearray(b"hi"), {"__bytes__": "aGk="}),
+            (1 + 2j, {"real": 1.0, "imag": 2.0}),
+            (types.SimpleNamespace(a=1), {"a": 1}),
+            (types.MappingProxyType({"a": 1}), {"a": 1}),
+            (collections.deque([1]), [1]),
+            (range(3), [0, 1, 2]),
+            ({"a": 1}.keys(), ["a"]),
+            (array.array("i", [1, 2]), [1, 2]),
+            (harness.namespace.ToolResponse(data={1}), {"success": True, "data": [1], "message": ""}),
+            (
+                {datetime.date(2026, 1, 2): 1, Colour.RED: {decimal.Decimal(2): {3}}},
+                {"2026-01-02": 1, "red": {"2": [3]}},
+            ),
+        ]:
+            self.assertEqual(json.loads(values.to_json(value, "data", 1 << 20)), expected)
+
+    def test_what_cannot_be_converted_is_named(self):
+        @dataclasses.dataclass
+        class Node:
+            next: object = None
+
+        class Broken:
+            def tolist(self):
+                raise ValueError("not today")
+
+        loop = Node()
+        loop.next = loop
+        for value, expected in [
+            ({"a": Node([object()])}, "data['a']['next'][0] is a object, which JSON cannot hold"),
+            ({"a": {1, math.inf}}, "data['a'][1] is inf, and JSON has no such number"),
+            (loop, "data['next'] refers back to a value that contains it"),
+            ({(1, 2): 3}, "data has the key (1, 2), a tuple; JSON keys are text"),
+            (Node, "data is a type, which JSON cannot hold"),
+            ((n for n in ()), "data is a generator, which JSON cannot hold; use list(…)"),
+            ([Broken()], "could not be converted: ValueError: not today"),
+        ]:
+            self.assertIn(expected, told(value, strict=False))
+
+    def test_a_deep_value_behind_a_conversion_is_too_deep(self):
+        @dataclasses.dataclass
+        class Node:
+            next: object = None
+
+        chain = None
+        for _ in range(5000):
+            chain = Node(chain)
+        self.assertIn("nested deeper than 60 levels", told(chain, strict=False))
 
 
 class Rules(unittest.TestCase):

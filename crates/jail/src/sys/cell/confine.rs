@@ -170,8 +170,8 @@ fn install_filter(plan: &CellPlan, parts: &CellParts<'_>) -> Step<Option<RawFd>>
     }
 }
 
-/// Makes the place of a mount, if that is inside another mount of the cell. Returns the options that
-/// are left.
+/// Makes the place of a mount, if that is inside another mount of the cell. Returns the options
+/// that are left.
 fn make_place(mount: &PlannedMount) -> io::Result<&str> {
     let place = Path::new(&mount.target);
     match mount.options.as_str() {

@@ -9,6 +9,9 @@
 # expect docker: [[], ["HOSTNAME"]]
 known = {"HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "USER", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"}
 known |= {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"}
+known |= {"NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT", "JE_ARROW_MALLOC_CONF"}
+known |= {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "FONTCONFIG_FILE"}
+known |= {"MPLBACKEND", "QT_QPA_PLATFORM", "SDL_VIDEODRIVER", "SDL_AUDIODRIVER"}
 start = {entry.split("=")[0] for entry in open("/proc/self/environ").read().split("\0") if entry}
 emit_result([sorted(set(os.environ) - known), sorted(start - known)])
 

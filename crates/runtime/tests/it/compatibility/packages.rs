@@ -7,7 +7,12 @@ use belljar_testing::{data, run, runtime};
 /// A sandbox with a package, or `None` with the reason printed where no index or installer is at
 /// hand.
 async fn sandbox_with_package(runtime: &Runtime, package: &str) -> Option<Sandbox> {
-    let config = SandboxConfig { dependencies: vec![package.into()], ..super::roomy() };
+    sandbox_of(runtime, SandboxConfig { dependencies: vec![package.into()], ..super::roomy() }).await
+}
+
+/// The same for a whole config.
+pub(crate) async fn sandbox_of(runtime: &Runtime, config: SandboxConfig) -> Option<Sandbox> {
+    let package = config.dependencies.join(", ");
     match runtime.sandbox(config).await {
         Ok(sandbox) => Some(sandbox),
         Err(error) => {
@@ -45,6 +50,27 @@ emit_result([
     assert_eq!(data(&first), "[[3,3],true,66.0,6.0,8.0,[1000,1000,1000,1000],\"6\",[2.0,3.0]]");
     assert_eq!(data(&first), data(&second));
     assert_ne!(first.intermediates[0].data, second.intermediates[0].data, "two cells drew the same number");
+}
+
+#[tokio::test]
+async fn matplotlib_draws_without_a_word_and_knows_its_fonts_already() {
+    let Some(runtime) = runtime() else { return };
+    let Some(sandbox) = sandbox_with_package(&runtime, "matplotlib").await else { return };
+    let script = r"
+import os, sys
+ahead = 'matplotlib.font_manager' in sys.modules
+import matplotlib.pyplot as plt
+figure, axes = plt.subplots()
+axes.plot([1, 2, 3], [4, 1, 9], label=r'$\alpha$')
+axes.set_title('Wave')
+axes.legend()
+figure.savefig('wave.png')
+with open('wave.png', 'rb') as file: head = file.read(4)
+emit_result([ahead, head == b'\x89PNG', os.listdir(), plt.get_backend().lower()])
+";
+    let result = run(&sandbox, script).await;
+    assert_eq!(data(&result), r#"[true,true,["wave.png"],"agg"]"#);
+    assert_eq!((result.stderr.as_str(), &result.warnings[..]), ("", &[][..]));
 }
 
 #[tokio::test]
