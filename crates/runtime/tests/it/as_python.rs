@@ -96,3 +96,14 @@ async fn an_alarm_that_nobody_handles_is_deadly() {
                    try:\n    signal.pause()\nexcept Late:\n    print('late')";
     assert_eq!(run(&sandbox, handled.into()).await.stdout, "late\n");
 }
+
+#[tokio::test]
+async fn the_source_of_a_script_has_the_lines_of_its_file() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let script = "import inspect, sys\n\x0c\nSEPARATOR = '\u{2028}'\ndef f():\n    pass\n\
+                  print(inspect.getsource(f), inspect.getsourcelines(f)[1])\n\
+                  assert inspect.getsource(sys.modules['__main__']) == open(__file__).read()\n";
+    let result = run(&sandbox, ExecutionRequest::new(script).with_name("paged.py")).await;
+    assert_eq!(result.stdout, "def f():\n    pass\n 4\n", "{result:#?}");
+}

@@ -3,6 +3,7 @@
 import _thread
 import asyncio
 import inspect
+import io
 import linecache
 import os
 import sys
@@ -73,9 +74,8 @@ class Scripts:
         script, timeout = request["script"], request["timeout"]
         path = program.place_of(request.get("name"))
         name = path or self._name_of_next(interactive)
-        # mtime None keeps linecache from looking for a file of that name. The newline at the end is
-        # what tracebacks expect of a line: without it they mark the wrong place.
-        linecache.cache[name] = (len(script), None, f"{script}\n".splitlines(True), name)
+        # mtime None keeps linecache from looking for a file of that name.
+        linecache.cache[name] = (len(script), None, _lines(script), name)
         module = self._module(mode)
         program.introduce(module, path, script, request.get("args", ()))
         if "has_stdin" in request:
@@ -198,6 +198,11 @@ class Scripts:
         if interactive:
             self._session = module
         return module
+
+
+def _lines(script):
+    """The lines that a file of it would have. Each ends with a newline, or tracebacks mark the wrong place."""
+    return io.StringIO(script if script.endswith("\n") else f"{script}\n", newline=None).readlines()
 
 
 def _join_threads():

@@ -1,4 +1,4 @@
-# differs (local): root may read everything, and this engine drops no rights
+# differs (local as root): root may read everything, and this engine drops no rights
 import os
 import stat
 

@@ -1,4 +1,4 @@
-# differs (local): root may write everywhere, and this engine drops no rights
+# differs (local as root): root may write everywhere, and this engine drops no rights
 import os
 
 os.mkdir("locked")

@@ -1,4 +1,4 @@
-# differs (local): this engine runs scripts as the user who asked
+# differs (local as root): this engine runs scripts as the user who asked
 import getpass
 import os
 import pwd

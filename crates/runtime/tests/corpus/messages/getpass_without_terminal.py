@@ -1,0 +1,6 @@
+# stdin: hunter2\n
+import getpass
+import warnings
+
+warnings.simplefilter("ignore")
+print(len(getpass.getpass("Password: ")))
