@@ -108,7 +108,7 @@ pub mod files {
         CollectLimits, Collected, CollectedFile, FileContent, InputFile, Stdin, StdinStream,
     };
     pub use belljar_runtime::{
-        FileEntry, FilesError, SessionFiles, stdin_from_async_reader, stdin_from_reader,
+        FileEntry, FilesError, SessionFiles, stdin_from_async_reader, stdin_from_reader, stdin_from_stream,
     };
 }
 

@@ -70,5 +70,5 @@ pub use sandbox::Sandbox;
 pub use secrets::{SecretError, Secrets};
 pub use session::Session;
 pub use sink::EventSink;
-pub use stdin::{stdin_from_async_reader, stdin_from_reader};
+pub use stdin::{stdin_from_async_reader, stdin_from_reader, stdin_from_stream};
 pub use stream::Execution;

@@ -16,12 +16,18 @@ const PIECE: usize = 32 << 10;
 /// Reads a script's input from a reader that blocks, on a thread of its own. The thread starts when
 /// the script does, and ends with the reader, or when it finds that nobody listens any more.
 pub fn stdin_from_reader(reader: impl Read + Send + 'static) -> Stdin {
-    Stdin::from_stream(Blocking { reader: Some(reader), pieces: None })
+    stdin_from_stream(Blocking { reader: Some(reader), pieces: None })
 }
 
 /// Reads a script's input from an asynchronous reader.
 pub fn stdin_from_async_reader(reader: impl AsyncRead + Send + 'static) -> Stdin {
-    Stdin::from_stream(Asynchronous { reader: Box::pin(reader) })
+    stdin_from_stream(Asynchronous { reader: Box::pin(reader) })
+}
+
+/// Reads a script's input from a stream. An error in it ends the input.
+pub fn stdin_from_stream(stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Stdin {
+    let mut stream = Box::pin(stream);
+    Stdin::from_poll(move |cx| stream.as_mut().poll_next(cx))
 }
 
 struct Blocking<R> {

@@ -51,7 +51,7 @@ const LEAVE: [&str; 4] = ["exit", "exit()", "quit", "quit()"];
 const KEYS: [(&str, &str); 5] = [
     ("Tab", "Complete names, attributes, keys and modules"),
     ("Ctrl-C", "Stop a step and keep the variables. Again: end its cell"),
-    ("Ctrl-R", "Search the history; lines that begin with a space are not kept"),
+    ("Ctrl-R", "Search the history, without lines that begin with a space"),
     ("Ctrl-D", "Leave"),
     ("_", "In Python: the last value shown"),
 ];

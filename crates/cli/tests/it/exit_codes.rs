@@ -58,8 +58,10 @@ fn a_script_that_dies_failed() {
             (Some(code), &"exited".into(), &3.into())
         );
     }
-    let (outcome, result) = run_json(&[], "os.kill(os.getpid(), 9)");
-    assert_eq!((outcome.code, &result["success"]), (Some(1), &false.into()), "{result:#}");
+    for (options, code) in [(&[][..], 137), (&["--mode", "plan"], 1)] {
+        let (outcome, result) = run_json(options, "os.kill(os.getpid(), 9)");
+        assert_eq!((outcome.code, &result["success"]), (Some(code), &false.into()), "{result:#}");
+    }
 }
 
 #[test]

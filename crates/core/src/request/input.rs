@@ -3,14 +3,12 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use futures_core::Stream;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -89,9 +87,12 @@ impl Stdin {
         }
     }
 
-    /// What comes out of a stream. An error in it ends the script's input.
-    pub fn from_stream(stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
-        Self::Stream(StdinStream(Arc::new(Mutex::new(Some(Box::pin(stream))))))
+    /// What a function gives when it is polled, until it gives `None`. An error ends the script's
+    /// input. The runtime makes this from streams and readers.
+    pub fn from_poll(
+        poll: impl FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> + Send + 'static,
+    ) -> Self {
+        Self::Stream(StdinStream(Arc::new(Mutex::new(Some(Box::new(poll))))))
     }
 }
 
@@ -105,19 +106,18 @@ impl fmt::Debug for Stdin {
     }
 }
 
-type ByteStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+type Source = Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> + Send>;
 
 /// Bytes to come. A clone is the same stream: what one run reads of it, another does not.
 #[derive(Clone)]
-pub struct StdinStream(Arc<Mutex<Option<ByteStream>>>);
+pub struct StdinStream(Arc<Mutex<Option<Source>>>);
 
-impl Stream for StdinStream {
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl StdinStream {
+    /// The next bytes. `None` at the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stream) = &mut *source else { return Poll::Ready(None) };
-        let item = ready!(stream.as_mut().poll_next(cx));
+        let Some(poll) = &mut *source else { return Poll::Ready(None) };
+        let item = ready!(poll(cx));
         if item.is_none() {
             *source = None;
         }

@@ -1,12 +1,10 @@
 //! What a script reads: from wherever it comes, as fast as the script takes it.
 
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use belljar_core::Stdin;
 use belljar_engine::Cell;
 use bytes::Bytes;
-use futures_core::Stream;
 
 /// A script's input on its way.
 pub(crate) struct Input {
@@ -75,7 +73,7 @@ impl Input {
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match &mut self.source {
             Stdin::Bytes(bytes) if !bytes.is_empty() => Poll::Ready(Some(std::mem::take(bytes))),
-            Stdin::Stream(stream) => match ready!(Pin::new(stream).poll_next(cx)) {
+            Stdin::Stream(stream) => match ready!(stream.poll_next(cx)) {
                 Some(Ok(piece)) => Poll::Ready(Some(piece)),
                 Some(Err(error)) => {
                     self.failure = Some(error.to_string());

@@ -28,7 +28,7 @@ async fn each_way_to_die_has_its_own_verdict(subject: &Subject) {
         ("os.kill(os.getpid(), 15)", Verdict::Signaled { signal: 15 }),
         ("os.abort()", Verdict::Signaled { signal: 6 }),
         ("def f(): f()\nf()", Verdict::Exception),
-        ("import sys; sys.exit(3)", Verdict::Exception),
+        ("import sys; sys.exit(3)", Verdict::Exited { code: 3 }),
         ("x = 1", Verdict::NoResult),
     ] {
         let result = run(&sandbox, script).await;

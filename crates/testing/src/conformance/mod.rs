@@ -9,6 +9,7 @@
 //!  report.rs      what came of each
 //!  subject.rs     the engine under test, and short ways to run a script on it
 //!  protocol.rs    requests, events, results                   ┐
+//!  programs.rs    arguments, stdin, files                     │
 //!  sessions.rs    steps, interrupts                           ├ Part::Protocol
 //!  endings.rs     verdicts, deadlines, cancelling, shutdown   ┘
 //!  isolation.rs   nothing is shared, nothing is left            Part::Isolation
@@ -22,6 +23,7 @@ mod claim;
 mod egress;
 mod endings;
 mod isolation;
+mod programs;
 mod protocol;
 mod report;
 mod sessions;

@@ -9,7 +9,7 @@ use tokio::task::JoinError;
 use super::claim::{Claim, Outcome};
 use super::report::{Failure, Report, Skip};
 use super::subject::Subject;
-use super::{egress, endings, isolation, protocol, sessions};
+use super::{egress, endings, isolation, programs, protocol, sessions};
 
 /// How long one claim may take. It only ends a claim that would hang.
 const BOUND: Duration = Duration::from_secs(300);
@@ -29,7 +29,7 @@ pub enum Part {
 impl Part {
     fn claims(self) -> Vec<Claim> {
         match self {
-            Self::Protocol => [protocol::CLAIMS, sessions::CLAIMS, endings::CLAIMS].concat(),
+            Self::Protocol => [protocol::CLAIMS, programs::CLAIMS, sessions::CLAIMS, endings::CLAIMS].concat(),
             Self::Isolation => isolation::CLAIMS.to_vec(),
             Self::Egress => egress::CLAIMS.to_vec(),
         }

@@ -201,7 +201,7 @@ class Scripts:
 
 
 def _lines(script):
-    """The lines that a file of it would have. Each has its newline, or tracebacks mark the wrong place."""
+    """The lines that a file of it would have. Each ends with a newline, or tracebacks mark a wrong place."""
     return io.StringIO(script if script.endswith("\n") else f"{script}\n", newline=None).readlines()
 
 
