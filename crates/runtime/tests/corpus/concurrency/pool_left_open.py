@@ -16,6 +16,5 @@ futures = [threads.submit(work, n) for n in range(3)]
 pool = multiprocessing.Pool(2)
 print(pool.map(work, [1, 2]), [f.result() for f in futures])
 process = multiprocessing.Process(target=report, args=(7,))
-process.start()
 print("end of the script", flush=True)
-process.join()
+process.start()

@@ -3,10 +3,10 @@ import time
 
 log = []
 s = sched.scheduler(time.monotonic, time.sleep)
-s.enter(0.03, 1, log.append, ("third",))
-s.enter(0.01, 1, log.append, ("first",))
-s.enter(0.02, 2, log.append, ("second",))
-cancelled = s.enter(0.02, 1, log.append, ("cancelled",))
+s.enter(0.6, 1, log.append, ("third",))
+s.enter(0.2, 1, log.append, ("first",))
+s.enter(0.4, 2, log.append, ("second",))
+cancelled = s.enter(0.4, 1, log.append, ("cancelled",))
 s.cancel(cancelled)
 s.run()
 print(log, s.empty())
