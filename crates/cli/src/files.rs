@@ -12,7 +12,6 @@ use belljar::{Display, ExecutionRequest};
 use rustix::fs::FileType;
 
 use crate::args::RunArgs;
-use crate::error::CliError;
 use crate::units;
 
 /// Adds to a request what the options say about files and stdin.
@@ -28,11 +27,20 @@ pub(crate) fn add(
         let everything = vec!["*".to_owned()];
         let patterns = if options.collect.is_empty() { everything } else { options.collect.clone() };
         request = request.collecting(patterns).collecting_into(directory);
-        // A file may be larger than its content, so this must be limited too.
-        let bytes = (scratch_mb << 20).saturating_mul(4).max(16 << 30);
+        // A file may claim to be larger than the disk it is on, or have many names.
+        let bytes = (scratch_mb << 20).saturating_mul(2);
         request.collect_limits = CollectLimits { files: 10_000, bytes };
+        request.keep_existing = is_where_one_works(directory);
     }
     Ok(request)
+}
+
+/// Whether a directory is the current one or above it. What is there has a meaning of its own: the
+/// script itself, a `Makefile`. So nothing of it is replaced.
+fn is_where_one_works(directory: &Path) -> bool {
+    let real = fs::canonicalize(directory);
+    let here = std::env::current_dir().and_then(fs::canonicalize);
+    matches!((real, here), (Ok(real), Ok(here)) if here.starts_with(&real))
 }
 
 /// What the script reads: this program's own stdin, unless the script itself came from there.
@@ -96,26 +104,36 @@ fn add_children(mut request: ExecutionRequest, directory: &Path) -> Result<Execu
     Ok(request)
 }
 
-/// Writes what a script displayed to files of a directory. Returns a line about each.
-pub(crate) async fn save_displays(directory: &Path, displays: &[Display]) -> Result<Vec<String>, CliError> {
-    let mut lines = Vec::new();
-    if displays.is_empty() {
-        return Ok(lines);
-    }
-    let failed = |what: String| move |error| CliError::Input(anyhow::Error::from(error).context(what));
-    let here = || directory.display().to_string();
-    let mut place = open_directory(directory).map_err(failed(here()))?;
+/// Writes what a script displayed to files of a directory, beside those it made. Returns a line
+/// about each, and a warning about each that could not be written.
+pub(crate) async fn save_displays(
+    directory: &Path,
+    displays: &[Display],
+    collected: &[CollectedFile],
+) -> (Vec<String>, Vec<String>) {
+    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
+    // A file of the script's, or a directory that one is in.
+    let is_taken = |name: &str| collected.iter().any(|file| file.name.split('/').next() == Some(name));
     for (display, number) in displays.iter().zip(1..) {
         for (name, bytes) in display.files(number) {
-            let path = GuestPath::new(&name).map_err(|error| CliError::Input(error.into()))?;
+            let free = (1..).map(|turn| if turn == 1 { name.clone() } else { format!("{turn}-{name}") });
+            let name = free.into_iter().find(|name| !is_taken(name)).unwrap_or(name);
             let shown = directory.join(&name).display().to_string();
-            place.create(&path, false).await.map_err(failed(shown.clone()))?;
-            place.write(Bytes::copy_from_slice(bytes)).await.map_err(failed(shown.clone()))?;
-            place.finish().await.map_err(failed(shown.clone()))?;
-            lines.push(format!("saved {shown} ({})", units::shown(bytes.len() as u64)));
+            match save(directory, &name, bytes).await {
+                Ok(()) => lines.push(format!("saved {shown} ({})", units::shown(bytes.len() as u64))),
+                Err(error) => warnings.push(format!("{shown} is not saved: {error}")),
+            }
         }
     }
-    Ok(lines)
+    (lines, warnings)
+}
+
+async fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut place = open_directory(directory)?;
+    let path = GuestPath::new(name).map_err(io::Error::other)?;
+    place.create(&path, false).await?;
+    place.write(Bytes::copy_from_slice(bytes)).await?;
+    place.finish().await
 }
 
 /// A line about a file that was saved.

@@ -96,10 +96,13 @@ async fn run_and_show(
             }
         }
     };
-    let displays = match out {
-        Some(directory) => files::save_displays(directory, &result.displays).await?,
-        None => Vec::new(),
+    let (displays, unsaved) = match out {
+        Some(directory) => files::save_displays(directory, &result.displays, &result.files).await,
+        None => Default::default(),
     };
+    for warning in unsaved {
+        printer.warning(&quoted(&warning))?;
+    }
     if printer.is_for_people() {
         for line in displays.into_iter().chain(result.files.iter().filter_map(files::saved)) {
             printer.note(&quoted(&line))?;

@@ -121,3 +121,35 @@ fn sizes_and_times_have_units() {
         assert!(help.contains(&default), "{default}: {help}");
     }
 }
+
+/// A script must not be able to take its result away from whoever asked for it.
+#[test]
+fn displays_are_saved_beside_the_scripts_own_files() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let shows = "class P:\n    def _repr_png_(self): return b'\\x89PNG'\n";
+    let own = format!("{shows}open('display-1.png', 'w').write('mine')\ndisplay(P())");
+    let outcome = belljar(&["run", "--json", "--out", out.to_str().unwrap(), "-c", &own], "");
+    assert_eq!(outcome.json()["files"][0]["size"], 4, "{outcome:#?}");
+    assert_eq!(fs::read(out.join("display-1.png")).unwrap(), b"mine");
+    assert_eq!(fs::read(out.join("2-display-1.png")).unwrap(), b"\x89PNG");
+    fs::create_dir_all(out.join("display-2.png/x")).unwrap();
+    let two = format!("{shows}display(P())\ndisplay(P())\nimport sys\nsys.exit(7)");
+    let outcome = belljar(&["run", "--json", "--out", out.to_str().unwrap(), "-c", &two], "");
+    assert_eq!((outcome.code, &outcome.json()["verdict"]), (Some(7), &"exited".into()), "{outcome:#?}");
+    assert!(outcome.stderr.contains("display-2.png is not saved"), "{outcome:#?}");
+}
+
+#[test]
+fn nothing_is_replaced_in_the_directory_one_works_in() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("Makefile"), "mine").unwrap();
+    let script =
+        "open('Makefile', 'w').write('theirs')\nopen('new', 'w').close()\nopen('.envrc', 'w').close()";
+    let mut here = command(&["run", "--out", ".", "-c", script]);
+    here.current_dir(place.path());
+    let outcome = finish(here, "");
+    assert_eq!(fs::read_to_string(place.path().join("Makefile")).unwrap(), "mine");
+    assert!(place.path().join("new").exists() && !place.path().join(".envrc").exists());
+    assert!(outcome.stderr.contains("Makefile (there is one where it should go)"), "{outcome:#?}");
+}

@@ -62,7 +62,8 @@ pub struct ExecutionRequest {
     pub files: Vec<InputFile>,
     /// Which files of the script's directory are part of the result, as patterns: `*.png`,
     /// `out/**`. Files that were given and are as they were given are left out. A pattern without
-    /// a slash is for names in every directory.
+    /// a slash is for names in every directory. Names that begin with a dot need a pattern with
+    /// the dot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collect: Vec<String>,
     /// How much may be collected.
@@ -72,6 +73,9 @@ pub struct ExecutionRequest {
     /// their bytes. Not in JSON: who sends a request does not choose places on this machine.
     #[serde(skip)]
     pub collect_into: Option<PathBuf>,
+    /// Whether files that are in that directory stay as they are. By default they are replaced.
+    #[serde(skip)]
+    pub keep_existing: bool,
     /// Lowers the config's `max_output_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_bytes: Option<u64>,
@@ -100,6 +104,7 @@ impl ExecutionRequest {
             collect: Vec::new(),
             collect_limits: CollectLimits::default(),
             collect_into: None,
+            keep_existing: false,
             max_output_bytes: None,
             cpu_time: None,
             required_secrets: Vec::new(),

@@ -26,6 +26,11 @@ pub(crate) struct Tree {
 
 /// How deep directories are looked into. Each level is one descriptor.
 const DEEPEST: usize = 64;
+/// How long a path may be that is looked into. The kernel takes no longer one.
+const LONGEST: usize = 4096;
+/// How long all paths of a listing may be together. A guest chooses them, and this process keeps
+/// them.
+const MOST_BYTES: usize = 16 << 20;
 
 impl Tree {
     /// Takes a descriptor of the directory, however it was opened.
@@ -48,7 +53,8 @@ impl Tree {
     /// Lists everything. Stops after `most` entries.
     pub(crate) fn list(&self, most: usize) -> io::Result<Listing> {
         let top = beneath(self.root.as_fd(), Path::new("."), directory())?;
-        let mut walk = Walk { tree: self, most, listing: Listing { entries: Vec::new(), is_whole: true } };
+        let mut walk =
+            Walk { tree: self, most, bytes: 0, listing: Listing { entries: Vec::new(), is_whole: true } };
         walk.enter(&top, &OsString::new(), DEEPEST)?;
         Ok(walk.listing)
     }
@@ -109,6 +115,8 @@ impl Tree {
 struct Walk<'a> {
     tree: &'a Tree,
     most: usize,
+    /// How long all paths are together.
+    bytes: usize,
     listing: Listing,
 }
 
@@ -120,7 +128,7 @@ impl Walk<'_> {
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            if self.listing.entries.len() >= self.most {
+            if self.listing.entries.len() >= self.most || self.bytes > MOST_BYTES {
                 self.listing.is_whole = false;
                 return Ok(());
             }
@@ -133,12 +141,14 @@ impl Walk<'_> {
                 continue;
             }
             let at = self.listing.entries.len();
+            self.bytes += path.len();
             self.listing.entries.push(described(path.clone(), &found));
             if self.listing.entries[at].kind != EntryKind::Directory {
                 continue;
             }
             let looked_into = match depth {
                 0 => Err(Errno::NAMETOOLONG.into()),
+                _ if path.len() >= LONGEST => Err(Errno::NAMETOOLONG.into()),
                 _ => beneath(place.as_fd(), Path::new(OsStr::from_bytes(name)), directory())
                     .and_then(|below| self.enter(&below, &path, depth - 1)),
             };

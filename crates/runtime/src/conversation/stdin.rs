@@ -50,7 +50,16 @@ impl Input {
 
     /// Writes what there is. Whoever polls this is woken when there is more, or room for it.
     pub(super) fn poll(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
-        while self.state == State::Open {
+        // A source that is always ready must not keep whoever polls from its deadlines.
+        const ROUNDS: usize = 32;
+        for round in 0.. {
+            if self.state != State::Open {
+                return;
+            }
+            if round == ROUNDS {
+                cx.waker().wake_by_ref();
+                return;
+            }
             let written = match self.piece.is_empty() {
                 true => Poll::Ready(Ok(())),
                 false => cell.poll_stdin(cx, &mut self.piece),

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use belljar_core::{CollectLimits, Collected, CollectedFile, ExecutionRequest, GuestPath};
 use belljar_engine::{Cell, Entry, EntryKind, Files, open_directory};
@@ -12,11 +13,16 @@ use glob::{MatchOptions, Pattern};
 use super::digest::{Digest, in_hexadecimal};
 use super::{FilesError, Given, MOST_ENTRIES};
 
+/// How long collecting may take. The script is over, so its own limit does not count any more.
+const WITHIN: Duration = Duration::from_secs(60);
+
 /// Which files a caller wants, and where.
 pub(crate) struct Wanted {
     patterns: Vec<Pattern>,
     limits: CollectLimits,
     into: Option<Directory>,
+    /// Whether files that are in the directory stay as they are.
+    keeps_existing: bool,
     pub(crate) given: Given,
 }
 
@@ -53,16 +59,32 @@ impl Wanted {
         }
         let patterns = request.collect.iter().filter_map(|text| Pattern::new(text).ok()).collect();
         let into = request.collect_into.clone().map(Directory::open).transpose()?;
-        Ok(Some(Self { patterns, limits: request.collect_limits, into, given: Given::default() }))
+        let (limits, keeps_existing) = (request.collect_limits, request.keep_existing);
+        Ok(Some(Self { patterns, limits, into, keeps_existing, given: Given::default() }))
     }
 
     /// A pattern without a slash is for names in every directory.
     fn wants(&self, path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
-        self.patterns.iter().any(|pattern| {
-            let subject = if pattern.as_str().contains('/') { path } else { name };
-            pattern.matches_with(subject, options)
+        self.matches(path, false)
+    }
+
+    /// The same, with names that begin with a dot only where a pattern has the dot. Such names mean
+    /// something to other programs: `.git`, `.envrc`.
+    fn wants_by_name(&self, path: &str) -> bool {
+        self.matches(path, true)
+    }
+
+    fn matches(&self, path: &str, dots_are_named: bool) -> bool {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let options = MatchOptions {
+            require_literal_separator: true,
+            require_literal_leading_dot: dots_are_named,
+            ..MatchOptions::new()
+        };
+        let is_hidden = dots_are_named && above.split('/').any(|part| part.starts_with('.'));
+        self.patterns.iter().any(|pattern| match pattern.as_str().contains('/') {
+            true => pattern.matches_with(path, options),
+            false => !is_hidden && pattern.matches_with(name, options),
         })
     }
 
@@ -94,7 +116,12 @@ impl Wanted {
             left_out.more(format!("whatever comes after the first {MOST_ENTRIES} names"));
         }
         let mut room = self.limits;
+        let began = Instant::now();
         for entry in &listing.entries {
+            if began.elapsed() > WITHIN {
+                left_out.add(&entry.path, "there was no time left");
+                continue;
+            }
             let path = match self.path_of(entry) {
                 Ok(Some(path)) => path,
                 Ok(None) => continue,
@@ -137,6 +164,7 @@ impl Wanted {
             // What is in it might have been wanted.
             EntryKind::ClosedDirectory => return Err("it cannot be looked into"),
             _ if !self.wants(&shown) => return Ok(None),
+            _ if !self.wants_by_name(&shown) => "its name begins with a dot, and no pattern has it",
             EntryKind::File => match entry.path.to_str().map(GuestPath::new) {
                 Some(Ok(path)) => return Ok(Some(path)),
                 Some(Err(_)) => "its path is too long",
@@ -161,7 +189,16 @@ impl Wanted {
                 return Ok(digest.finish() == given);
             }
             digest.add(&piece);
+            if digest.size() > given.1 {
+                return Ok(false); // It grows.
+            }
         }
+    }
+
+    /// Whether something of that name is in the directory, and stays.
+    async fn is_taken(&mut self, path: &GuestPath) -> bool {
+        let Some(directory) = self.into.as_mut().filter(|_| self.keeps_existing) else { return false };
+        !matches!(directory.files.open(path).await, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Reads one file, at most so much of it.
@@ -172,31 +209,20 @@ impl Wanted {
         most: u64,
     ) -> io::Result<CollectedFile> {
         workspace.open(path).await?;
-        let mut digest = Digest::new();
-        let mut bytes = BytesMut::new();
+        if self.is_taken(path).await {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is one where it should go"));
+        }
         if let Some(directory) = &mut self.into {
             directory.files.create(path, false).await?;
         }
-        let mut read = 0;
-        loop {
-            let piece = workspace.read().await?;
-            if piece.is_empty() {
-                break;
-            }
-            read += piece.len() as u64;
-            if read > most {
-                // It grew while it was read.
-                if let Some(directory) = &mut self.into {
-                    directory.files.remove(path).await?;
-                }
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large(&self.limits)));
-            }
-            digest.add(&piece);
-            match &mut self.into {
-                Some(directory) => directory.files.write(piece).await?,
-                None => bytes.extend_from_slice(&piece),
-            }
+        let read = self.pass_on(workspace, most).await;
+        if read.is_err()
+            && let Some(directory) = &mut self.into
+        {
+            // Half a file is none.
+            let _ = directory.files.remove(path).await;
         }
+        let (digest, bytes) = read?;
         let content = match &mut self.into {
             Some(directory) => {
                 directory.files.finish().await?;
@@ -206,6 +232,32 @@ impl Wanted {
         };
         let (digest, size) = digest.finish();
         Ok(CollectedFile::new(path.as_str(), size, in_hexadecimal(&digest), content))
+    }
+}
+
+impl Wanted {
+    /// Hands on the file that is open, at most so much of it.
+    async fn pass_on(&mut self, workspace: &mut dyn Files, most: u64) -> io::Result<(Digest, BytesMut)> {
+        let (mut digest, mut bytes) = (Digest::new(), BytesMut::new());
+        let began = Instant::now();
+        loop {
+            let piece = workspace.read().await?;
+            if piece.is_empty() {
+                return Ok((digest, bytes));
+            }
+            digest.add(&piece);
+            if digest.size() > most {
+                // It grew while it was read.
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large(&self.limits)));
+            }
+            if began.elapsed() > WITHIN {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "there was no time left"));
+            }
+            match &mut self.into {
+                Some(directory) => directory.files.write(piece).await?,
+                None => bytes.extend_from_slice(&piece),
+            }
+        }
     }
 }
 
@@ -222,7 +274,12 @@ struct LeftOut {
 
 impl LeftOut {
     fn add(&mut self, path: &OsStr, reason: &str) {
-        self.more(format!("{} ({reason})", path.to_string_lossy()));
+        const LONGEST: usize = 200;
+        let name: String = path.to_string_lossy().chars().take(LONGEST).collect();
+        // The script chose it. It must not look like a part of the sentence.
+        let is_plain = name.chars().all(|c| c.is_alphanumeric() || "._-/\u{fffd}".contains(c));
+        let name = if is_plain { name } else { format!("{name:?}") };
+        self.more(format!("{name} ({reason})"));
     }
 
     fn more(&mut self, what: String) {

@@ -26,6 +26,11 @@ impl Digest {
         digest.finish()
     }
 
+    /// How many bytes there were so far.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The digest, and how many bytes it is of.
     pub(super) fn finish(self) -> ([u8; 32], u64) {
         (self.hash.finalize().into(), self.size)

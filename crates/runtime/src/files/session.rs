@@ -73,7 +73,9 @@ async fn read(cell: &mut dyn Cell, path: &GuestPath, most: u64) -> Result<Bytes,
 
 async fn read_all(files: &mut dyn Files, path: &GuestPath, most: u64) -> Result<Bytes, FilesError> {
     let failed = |error| FilesError::inside(path.as_str(), error);
-    files.open(path).await.map_err(failed)?;
+    if files.open(path).await.map_err(failed)? > most {
+        return Err(failed(io::ErrorKind::FileTooLarge.into()));
+    }
     let mut bytes = BytesMut::new();
     loop {
         let piece = files.read().await.map_err(failed)?;

@@ -345,3 +345,108 @@ async fn a_grant_may_be_inside_the_workspace_and_is_not_collected() {
     runtime.shutdown().await;
     assert_eq!(fs::read_to_string(shared.join("kept")).unwrap(), "kept");
 }
+
+#[tokio::test]
+async fn names_that_mean_something_to_other_programs_must_be_asked_for() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let script = "os.makedirs('.git/hooks')\nfor name in ('.git/config', '.git/hooks/x', '.envrc', 'a'):\n    \
+                  open(name, 'w').write('x')";
+    let result = run(&sandbox, program(script).collecting(["*"])).await;
+    assert_eq!(names(&result), ["a"]);
+    for name in [".git/config", ".git/hooks/x", ".envrc"] {
+        assert!(warned(&result).contains(&format!("{name} (its name begins with a dot")), "{result:#?}");
+    }
+    let result = run(&sandbox, program(script).collecting([".envrc", ".git/**"])).await;
+    assert_eq!(names(&result), [".envrc", ".git/config", ".git/hooks/x"]);
+}
+
+#[tokio::test]
+async fn what_is_there_stays_if_the_caller_wants_it_so() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let out = tempfile::tempdir().unwrap();
+    fs::write(out.path().join("mine"), "mine").unwrap();
+    std::os::unix::fs::symlink("/nowhere", out.path().join("link")).unwrap();
+    let script = "for name in ('mine', 'link', 'new'): open(name, 'w').write('theirs')";
+    let mut request = program(script).collecting(["*"]).collecting_into(out.path());
+    request.keep_existing = true;
+    let result = run(&sandbox, request).await;
+    assert_eq!(names(&result), ["new"], "{result:#?}");
+    assert_eq!(fs::read_to_string(out.path().join("mine")).unwrap(), "mine");
+    assert!(warned(&result).contains("mine (there is one where it should go)"), "{result:#?}");
+}
+
+/// Paths are kept by the host, so they are bounded together and not only in number.
+#[tokio::test]
+async fn a_listing_is_bounded_in_bytes() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let script = "for i in range(60):\n    os.mkdir('d' * 250); os.chdir('d' * 250)\n\
+                  for i in range(3000): open(f'{i:0250}', 'w').close()";
+    let result = run(&sandbox, program(script).collecting(["*"])).await;
+    assert_eq!((names(&result), &result.verdict), (vec![], &Verdict::Ok));
+    let told = warned(&result);
+    assert!(told.contains("it cannot be looked into") && told.len() < 10_000, "{told}");
+}
+
+/// A guest in a container has the user id of whoever hands its files out.
+#[tokio::test]
+async fn a_guest_that_ends_whatever_it_sees_does_not_speak_for_its_files() {
+    if needs_isolation("it would end processes of this machine") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let script = "import signal\nopen('big', 'wb').write(bytes(range(256)) * 8192)\n\
+        keep = {1, os.getpid()}\n\
+        if os.fork() == 0:\n    keep.add(os.getpid())\n    while True:\n        \
+            for name in os.listdir('/proc'):\n            \
+                if name.isdigit() and int(name) not in keep:\n                \
+                    try: os.kill(int(name), signal.SIGKILL); print(' ' * 5000 + '{\"type\":\"settled\"}', flush=True)\n                \
+                    except OSError: pass\n";
+    session.step(script).await.unwrap();
+    let expected: Vec<u8> = (0..8192).flat_map(|_| 0..=255).collect();
+    for _ in 0..10 {
+        assert!(session.files().read("big", 1 << 30).await.unwrap() == expected, "it was tampered with");
+        assert_eq!(session.files().list().await.unwrap().len(), 1);
+    }
+    assert_eq!(session.step("1 + 1").await.unwrap().stdout, "2\n");
+}
+
+/// It is compared with what was given only as far as that goes.
+#[tokio::test]
+async fn a_file_that_grows_while_it_is_read_is_not_read_for_ever() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let mut session = sandbox.session().await.unwrap();
+    let script = "import threading\n\
+        def grow():\n    while True:\n        os.truncate('f', 1000); os.truncate('f', 1 << 40)\n\
+        threading.Thread(target=grow, daemon=True).start()";
+    for _ in 0..5 {
+        let request = ExecutionRequest::new(script).with_file("f", vec![0; 1000]).collecting(["f"]);
+        let result = tokio::time::timeout(HANG, session.step(request)).await.expect("it hangs").unwrap();
+        assert!(result.files.iter().all(|file| file.size <= 64 << 20), "{result:#?}");
+    }
+    assert!(session.files().read("f", 1 << 20).await.is_err() || session.is_alive());
+}
+
+#[tokio::test]
+async fn a_single_file_can_be_granted_to_write_to() {
+    if needs_isolation("it grants nothing") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("notes");
+    fs::write(&file, "old").unwrap();
+    for (path, mode) in [(here.path(), 0o755), (file.as_path(), 0o666)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let resources = vec![FileResource { read_only: false, ..FileResource::new(&file, "/data/notes") }];
+    let sandbox = sandbox_with(&runtime, SandboxConfig { resources, ..config() }).await;
+    let result = run(&sandbox, program("open('/data/notes', 'w').write('new')")).await;
+    assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+}

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{ANSWER_WITHIN, State, SupervisedCell};
-use crate::cell::{CellFiles, Entry, EntryKind, Files, Listing};
+use crate::cell::{CellFiles, Entry, EntryKind, Files, Listing, Output};
 use crate::engine::BoxFuture;
 use crate::supervised::message::{self, FilesAnswer, Message};
 use crate::supervised::{Container, SupervisorStream};
@@ -30,7 +30,7 @@ impl<C: Container, S: SupervisorStream> CellFiles for SupervisedCell<C, S> {
     fn files(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Files + '_>>> {
         Box::pin(async move {
             self.outbox.push(Bytes::from_static(message::FILES));
-            let mut clerk = Clerk { cell: self, is_done: false };
+            let mut clerk = Clerk { cell: self, is_done: false, kept: 0 };
             clerk.answer(ANSWER_WITHIN).await?;
             Ok(Box::new(clerk) as Box<dyn Files + '_>)
         })
@@ -41,6 +41,8 @@ impl<C: Container, S: SupervisorStream> CellFiles for SupervisedCell<C, S> {
 struct Clerk<'a, C: Container, S: SupervisorStream> {
     cell: &'a mut SupervisedCell<C, S>,
     is_done: bool,
+    /// How much the guest has said meanwhile.
+    kept: usize,
 }
 
 impl<C: Container, S: SupervisorStream> Clerk<'_, C, S> {
@@ -70,6 +72,20 @@ impl<C: Container, S: SupervisorStream> Clerk<'_, C, S> {
         }
     }
 
+    /// Keeps what the guest said. It stands still meanwhile, so that is little.
+    fn keep(&mut self, said: Option<Output>) -> io::Result<()> {
+        const MOST: usize = 4 << 20;
+        if let Some(Output::Burst(burst)) = &said {
+            self.kept += burst.channel.len() + burst.stdout.len() + burst.stderr.len();
+        }
+        self.cell.kept.extend(said);
+        if self.kept > MOST {
+            self.cell.state = State::Lost;
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        Ok(())
+    }
+
     async fn next_answer(&mut self) -> io::Result<FilesAnswer> {
         loop {
             if self.cell.state == State::Lost {
@@ -80,7 +96,7 @@ impl<C: Container, S: SupervisorStream> Clerk<'_, C, S> {
                 Ok(message) => {
                     // What the guest said is for whoever listens to it next.
                     let said = self.cell.understand(message);
-                    self.cell.kept.extend(said);
+                    self.keep(said)?;
                 }
                 Err(end) => {
                     self.cell.give_up(&end);

@@ -18,6 +18,8 @@ import stat
 
 #: How much of a file is read at once, and how deep directories are looked into.
 PIECE, DEEPEST = 256 * 1024, 64
+#: How long a path may be, and all paths of a listing together.
+LONGEST, MOST_BYTES = 4096, 4 << 20
 
 _LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -28,6 +30,7 @@ class Clerk:
         self._root = os.open(workspace, _LOOK)
         self._device = os.fstat(self._root).st_dev
         self._read = self._written = None
+        self._listed = 0
 
     def serve(self):
         """Does what the host asks for until it lets go, or is gone."""
@@ -60,7 +63,7 @@ class Clerk:
         self._host.write([json.dumps(line).encode() + b"\n", payload])
 
     def _list(self, order):
-        found = []
+        found, self._listed = [], 0
         is_whole = self._look_into(os.dup(self._root), b"", DEEPEST, order["most"], found)
         return int(is_whole), json.dumps(found).encode()
 
@@ -68,7 +71,7 @@ class Clerk:
         """Adds what is in a directory and below. Returns whether that is everything."""
         try:
             for name in map(os.fsencode, os.listdir(place)):
-                if len(found) >= most:
+                if len(found) >= most or self._listed > MOST_BYTES:
                     return False
                 try:
                     seen = os.stat(name, dir_fd=place, follow_symlinks=False)
@@ -77,12 +80,13 @@ class Clerk:
                 if seen.st_dev != self._device:
                     continue  # It was granted.
                 below = path + b"/" + name if path else name
+                self._listed += len(below)
                 entry = [below.hex(), _kind(seen.st_mode), seen.st_size, bool(seen.st_mode & 0o100)]
                 found.append(entry)
                 if entry[1] != "directory":
                     continue
                 try:
-                    if not depth:
+                    if not depth or len(below) >= LONGEST:
                         raise OSError(errno.ENAMETOOLONG, "too deep")
                     inner = os.open(name, _LOOK, dir_fd=place)
                 except OSError:

@@ -44,7 +44,11 @@ class Stdin:
             self._begin, self._end = 0, kept
         taken = host.copy_to(memoryview(_area)[self._end :], most)
         self._end += taken
-        return taken
+        if taken:
+            return taken
+        # The host has sent more than it may. It is not waited for: that could be for ever.
+        self.close()
+        return host.skip(most)
 
     def write(self):
         """Writes what fits. Returns how many bytes are off our hands."""

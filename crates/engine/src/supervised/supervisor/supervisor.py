@@ -62,7 +62,7 @@ rights, meter, Host = _load("rights"), _load("meter"), _load("host").Host
 _guest = _load("guest")
 renewal, egress, questions = _load("renewal"), _load("egress"), _load("questions")
 Clerk, Stdin = _load("clerk").Clerk, _load("stdin").Stdin
-Guest, kill_all, reap = _guest.Guest, _guest.kill_all, _guest.reap
+Guest, kill_all, signal_all, reap = _guest.Guest, _guest.kill_all, _guest.signal_all, _guest.reap
 
 #: Seconds between two reports of processor time while something runs.
 CLOSEST_LOOK, WIDEST_LOOK = 0.02, 1.0
@@ -216,7 +216,7 @@ class Supervisor:
             message = host.next_line()
             if message is None:
                 break
-            kind = message["type"]
+            kind = message.get("type")
             if kind == "input":
                 self._owed, self._busy, self._look = message["size"], True, CLOSEST_LOOK
                 self._meter.begin()
@@ -259,15 +259,24 @@ class Supervisor:
         host.wipe_what_was_read()
 
     def _send_for_a_clerk(self):
-        """Has another process speak with the host about files, and waits until it is gone."""
+        """Has another process speak with the host about files, and waits until it is gone.
+
+        Meanwhile every process of the guest stands still: it has the same user id, and could end or
+        stop the clerk in the middle of a word. If a clerk ends early all the same, nobody may go on
+        in its place: the host would take what a guest says for the rest of an answer.
+        """
+        signal_all(signal.SIGSTOP)
         clerk = os.fork()
-        if clerk:
-            os.waitpid(clerk, 0)
-            return
-        try:
-            Clerk(self._host, self._layout["workspace"]).serve()
-        finally:
-            os._exit(0)
+        if clerk == 0:
+            code = 70
+            try:
+                Clerk(self._host, self._layout["workspace"]).serve()
+                code = 0
+            finally:
+                os._exit(code)
+        if os.waitpid(clerk, 0)[1] != 0:
+            os._exit(70)
+        signal_all(signal.SIGCONT)
 
     def _tell_of_sockets(self):
         if not self._questions.sockets_were_made:

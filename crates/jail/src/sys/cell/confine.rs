@@ -208,6 +208,9 @@ fn enter_landlock(plan: &CellPlan) -> Step {
     const READ: u64 = 1 | 1 << 2 | 1 << 3; // execute, read_file, read_dir
     const WRITE_FILE: u64 = 1 << 1;
     const IOCTL_DEV: u64 = 1 << 15;
+    const TRUNCATE: u64 = 1 << 14;
+    // What can be allowed of a file by itself: the rest is about directories.
+    const OF_FILES: u64 = READ & !(1 << 3) | WRITE_FILE | TRUNCATE | IOCTL_DEV;
     const SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS: u64 = 1 | 2;
     let handled: u64 = match plan.landlock {
         0 | 1 => (1 << 13) - 1,
@@ -218,9 +221,12 @@ fn enter_landlock(plan: &CellPlan) -> Step {
     let scoped = if plan.landlock >= 6 { SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS } else { 0 };
     let ruleset = kernel::landlock_ruleset(handled, scoped)
         .map_err(|error| ("make a Landlock ruleset".into(), error))?;
-    let rules = [("/", READ), ("/dev", READ | WRITE_FILE | IOCTL_DEV)]
-        .into_iter()
-        .chain(plan.writable.iter().map(|path| (path.as_str(), u64::MAX)));
+    let rules = [("/", READ), ("/dev", READ | WRITE_FILE | IOCTL_DEV)].into_iter().chain(
+        plan.writable.iter().map(|path| {
+            let is_directory = Path::new(path).is_dir();
+            (path.as_str(), if is_directory { u64::MAX } else { OF_FILES })
+        }),
+    );
     for (path, allowed) in rules {
         kernel::open_path(path)
             .and_then(|place| {
