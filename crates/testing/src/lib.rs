@@ -38,6 +38,7 @@ pub use processes::{
     children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called, signal,
 };
 pub use running::{
-    config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools, session,
+    about_the_run, config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools,
+    session,
 };
 pub use waiting::{HANG, eventually, in_time};

@@ -85,6 +85,12 @@ pub fn data(result: &ExecutionResult) -> &str {
     result.final_data.as_ref().expect("a success in PLAN mode has data").as_str()
 }
 
+/// The warnings that are not about this machine. Where limits are weaker every run says so.
+pub fn about_the_run(warnings: &[String]) -> Vec<&str> {
+    let is_about_the_machine = |warning: &&String| warning.starts_with("limits are weaker here");
+    warnings.iter().filter(|warning| !is_about_the_machine(warning)).map(String::as_str).collect()
+}
+
 /// A whole test: a runtime, a default sandbox, one script.
 #[macro_export]
 macro_rules! run_one {

@@ -2,7 +2,9 @@
 //! places, the zygote.
 
 use belljar_runtime::{Blueprint, SandboxConfig, ToolSource};
-use belljar_testing::{HANG, config, engine, eventually, only_on, processes_called, runtime, session};
+use belljar_testing::{
+    HANG, about_the_run, config, engine, eventually, only_on, processes_called, runtime, session,
+};
 use serde_json::{Value, json};
 
 use crate::support::{answer, default_sandbox, step};
@@ -160,7 +162,7 @@ async fn generators_of_a_tool() {
     let tools = vec![ToolSource { file_name: "draws.py".into(), source: source.into() }];
     let sandbox =
         runtime.prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {}).await.unwrap();
-    assert!(sandbox.report().warnings.is_empty(), "{:?}", sandbox.report().warnings);
+    assert!(about_the_run(&sandbox.report().warnings).is_empty(), "{:?}", sandbox.report().warnings);
     let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     let draw = "emit_result([draw(), steady()])";
     let (one, other) = (step(&mut one, draw).await, step(&mut other, draw).await);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use belljar_core::Secret;
 use belljar_runtime::{Blueprint, Runtime, SandboxConfig, ToolSource};
-use belljar_testing::{config, engine, run, runtime, sandbox_with, session};
+use belljar_testing::{about_the_run, config, engine, run, runtime, sandbox_with, session};
 use serde_json::{Value, json};
 
 use crate::support::{answer, default_sandbox, runtime_with_secrets, step};
@@ -99,7 +99,7 @@ async fn random_numbers_after_the_zygote_has_drawn_some() {
     let tools = vec![ToolSource { file_name: "draws.py".into(), source: source.into() }];
     let sandbox =
         runtime.prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {}).await.unwrap();
-    assert!(sandbox.report().warnings.is_empty(), "{:?}", sandbox.report().warnings);
+    assert!(about_the_run(&sandbox.report().warnings).is_empty(), "{:?}", sandbox.report().warnings);
     let (mut one, mut other) = (session(&sandbox).await, session(&sandbox).await);
     differ(&step(&mut one, DRAWS).await, &step(&mut other, DRAWS).await);
 }

@@ -108,7 +108,8 @@ async fn names_without_end_each_of_them_twice() {
     let Some(result) = Attack::new().run(&format!("{PAST_THE_HARNESS}\n{script}")).await else { return };
     assert_eq!(belljar_testing::data(&result).matches(':').count(), 40_000);
     assert!(
-        result.warnings[0].contains("40000 times a field whose name was there already"),
+        belljar_testing::about_the_run(&result.warnings)[0]
+            .contains("40000 times a field whose name was there already"),
         "{:?}",
         result.warnings
     );
@@ -150,7 +151,7 @@ async fn warnings_without_end() {
     let script = "for _ in range(5_000): send(b'{\"a\":1e999,\"a\":1}', b'intermediate')\nsend(b'1e999')";
     let Some(result) = Attack::new().run(&format!("{PAST_THE_HARNESS}\n{script}")).await else { return };
     assert_eq!(belljar_testing::data(&result), "null");
-    assert_eq!(result.warnings.len(), 2, "{:?}", result.warnings);
+    assert_eq!(belljar_testing::about_the_run(&result.warnings).len(), 2, "{:?}", result.warnings);
 }
 
 #[tokio::test]

@@ -6,7 +6,9 @@ use belljar_runtime::{
     Event, EventKind, ExecutionRequest, ExecutionResult, Sandbox, Verdict, is_printable, json_line,
 };
 use belljar_testing::attacks::{Block, blocks};
-use belljar_testing::{config, data, engine, eventually, processes_below, run, runtime, sandbox_with};
+use belljar_testing::{
+    about_the_run, config, data, engine, eventually, processes_below, run, runtime, sandbox_with,
+};
 
 /// What every attack can use.
 pub(crate) const PRELUDE: &str = include_str!("attacks/prelude.py");
@@ -106,10 +108,10 @@ pub(crate) fn check_stream(events: &[Event], result: &ExecutionResult) -> Result
         return Err("more than one end".to_owned());
     }
     let warned = events.iter().filter_map(|event| match &event.kind {
-        EventKind::Warning { message } => Some(message),
+        EventKind::Warning { message } => Some(message.as_str()),
         _ => None,
     });
-    if !warned.eq(&result.warnings) {
+    if !warned.eq(about_the_run(&result.warnings)) {
         return Err("the warnings and their events differ".to_owned());
     }
     if count("script_done") > 1 || count("final_result") + count("error") > 1 {

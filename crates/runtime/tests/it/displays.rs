@@ -6,7 +6,7 @@ use belljar_runtime::{
     DisplayData, Event, EventKind, ExecutionMode, ExecutionRequest, ExecutionResult, ResourceLimits, Sandbox,
     SandboxConfig, Verdict,
 };
-use belljar_testing::{HANG, config, runtime, sandbox_with, session};
+use belljar_testing::{HANG, about_the_run, config, runtime, sandbox_with, session};
 
 /// A class with every form that notebooks know.
 const RICH: &str = "class Rich:
@@ -140,7 +140,8 @@ print('p' * 20_000)";
     assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
     let pictures = result.displays.iter().filter(|display| display.get("image/png").is_some()).count();
     assert_eq!((pictures, result.displays.len()), (3, 9), "{:#?}", result.warnings);
-    assert!(result.warnings[0].starts_with("6 forms of displays are missing: "), "{:#?}", result.warnings);
+    let warnings = about_the_run(&result.warnings);
+    assert!(warnings[0].starts_with("6 forms of displays are missing: "), "{warnings:#?}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use belljar_engine::native::Native;
 use belljar_runtime::{Blueprint, FileResource, Runtime, Sandbox, SandboxConfig, ToolSource};
-use belljar_testing::{config, data, engine, needs_isolation, run, run_one, runtime};
+use belljar_testing::{about_the_run, config, data, engine, needs_isolation, run, run_one, runtime};
 
 /// A tool file that brings modules: they need no installer, so this works on every engine.
 fn tool_with_modules(modules: &[(&str, &str)]) -> ToolSource {
@@ -116,10 +116,8 @@ async fn what_a_module_prints_or_reads_while_it_is_preloaded_reaches_no_script()
     for _ in 0..2 {
         let result = run(&sandbox, "import loud\nprint('mine')\nemit_result(not loud.READ)").await;
         assert_eq!(data(&result), "true");
-        assert_eq!(
-            (result.stdout.as_str(), &result.warnings[..]),
-            ("mine\n", own_warnings(&runtime).as_slice())
-        );
+        let warnings: Vec<String> = about_the_run(&result.warnings).into_iter().map(str::to_owned).collect();
+        assert_eq!((result.stdout.as_str(), warnings), ("mine\n", own_warnings(&runtime)));
     }
 }
 
@@ -145,7 +143,7 @@ async fn files_written_while_modules_are_preloaded_are_in_no_cell_and_that_is_sa
         let result = run(&sandbox, script).await;
         assert_eq!(data(&result), "[true,[],[],[]]");
         let told = "written while tools and packages were loaded, and not in any cell: notes.txt";
-        assert_eq!(result.warnings, [told]);
+        assert_eq!(about_the_run(&result.warnings), [told]);
     }
 }
 
@@ -164,7 +162,7 @@ async fn what_is_granted_inside_the_workspace_is_not_taken_for_a_packages_file()
     let sandbox = runtime.prepare(blueprint, &mut |_| {}).await.unwrap();
     for _ in 0..2 {
         let result = run(&sandbox, "import os\nemit_result(os.listdir('shared'))").await;
-        assert_eq!((data(&result), &result.warnings[..]), (r#"["kept"]"#, &[][..]));
+        assert_eq!((data(&result), &about_the_run(&result.warnings)[..]), (r#"["kept"]"#, &[][..]));
     }
     assert_eq!(std::fs::read_to_string(shared.path().join("kept")).unwrap(), "kept");
 }
@@ -252,7 +250,8 @@ async fn count_imports(cache: &Path, wheels: &Path, granted: &Path, python: &Pat
     let result = run(&sandbox, "import sys\nemit_result('belljar_counted' in sys.modules)").await;
     assert_eq!(data(&result), "true");
     runtime.shutdown().await;
-    (std::fs::read(granted.join("imports")).unwrap().len(), result.warnings)
+    let warnings = about_the_run(&result.warnings).into_iter().map(str::to_owned).collect();
+    (std::fs::read(granted.join("imports")).unwrap().len(), warnings)
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use belljar_runtime::{
     Event, EventKind, EventSink, ExecutionMode, ExecutionRequest, ExecutionResult, FileResource,
     ResourceLimits, Runtime, Sandbox, SandboxConfig,
 };
-use belljar_testing::{HANG, config, eventually, has, runtime, sandbox_with};
+use belljar_testing::{HANG, about_the_run, config, eventually, has, runtime, sandbox_with};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::Notify;
 
@@ -142,7 +142,7 @@ async fn nothing_of_a_run_acts_while_its_stream_is_not_read() {
         let end = &kinds[kinds.len() - 3..];
         assert_eq!(end, ["final_result", "script_done", "ended"], "with {events} events before");
         let result = execution.result().await.unwrap();
-        assert!(result.success() && result.warnings.is_empty(), "{result:#?}");
+        assert!(result.success() && about_the_run(&result.warnings).is_empty(), "{result:#?}");
     }
 }
 

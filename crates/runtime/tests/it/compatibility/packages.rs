@@ -2,7 +2,7 @@
 //! is set up for.
 
 use belljar_runtime::{Runtime, Sandbox, SandboxConfig};
-use belljar_testing::{data, run, runtime};
+use belljar_testing::{about_the_run, data, run, runtime};
 
 /// A sandbox with a package, or `None` with the reason printed where no index or installer is at
 /// hand.
@@ -70,7 +70,7 @@ emit_result([ahead, head == b'\x89PNG', os.listdir(), plt.get_backend().lower()]
 ";
     let result = run(&sandbox, script).await;
     assert_eq!(data(&result), r#"[true,true,["wave.png"],"agg"]"#);
-    assert_eq!((result.stderr.as_str(), &result.warnings[..]), ("", &[][..]));
+    assert_eq!((result.stderr.as_str(), &about_the_run(&result.warnings)[..]), ("", &[][..]));
 }
 
 #[tokio::test]
