@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,16 +11,15 @@ const HANG: Duration = Duration::from_secs(40);
 
 /// A terminal with a shell in it. Ends with its server.
 pub(crate) struct Tmux {
-    server: String,
+    /// Where the server's socket is.
+    place: tempfile::TempDir,
 }
 
 impl Tmux {
     /// Runs this in a new terminal, by `sh`. `None` if there is no tmux, which it says. It panics
     /// if `BELLJAR_TEST_REQUIRE` lists `tmux`.
     pub(crate) fn start(line: &str) -> Option<Self> {
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let tmux = Self { server: format!("belljar-test-{}-{number}", std::process::id()) };
+        let tmux = Self { place: tempfile::tempdir().expect("there is room") };
         // What runs afterwards keeps the terminal, so that its last screen can be read.
         let kept = format!("{line}\nexec sleep 600");
         let started =
@@ -39,7 +37,8 @@ impl Tmux {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut tmux = Command::new("tmux");
-        tmux.args(["-L", &self.server, "-f", "/dev/null", "-u"]).args(arguments);
+        tmux.arg("-S").arg(self.place.path().join("socket"));
+        tmux.args(["-f", "/dev/null", "-u"]).args(arguments);
         tmux.env_remove("TMUX").env("TERM", "xterm-256color");
         tmux
     }

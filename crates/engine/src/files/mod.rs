@@ -23,15 +23,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::cell::Files;
 
-#[cfg_attr(
-    not(any(feature = "native", feature = "local")),
-    expect(unused_imports, reason = "for engines")
-)]
 pub(crate) use tree::Tree;
-#[cfg_attr(
-    not(any(feature = "native", feature = "local")),
-    expect(unused_imports, reason = "for engines")
-)]
 pub(crate) use worker::Worker;
 
 /// Opens a directory of the caller's. Links in it are not followed, and other file systems mounted

@@ -30,7 +30,8 @@ async fn a_program_has_arguments_stdin_and_an_exit_code(subject: &Subject) {
 async fn input_is_passed_on_as_it_is_read(subject: &Subject) {
     let sandbox = subject.sandbox().await;
     let bytes = vec![b'x'; 3 << 20];
-    let result = in_time(sandbox.run(program("import sys\nprint(len(sys.stdin.read()))").with_stdin(bytes.clone())));
+    let result =
+        in_time(sandbox.run(program("import sys\nprint(len(sys.stdin.read()))").with_stdin(bytes.clone())));
     assert_eq!(result.await.expect("it runs").stdout, "3145728\n");
     let unread = in_time(sandbox.run(program("print('done')").with_stdin(bytes))).await.expect("it runs");
     assert_eq!((unread.stdout.as_str(), unread.verdict), ("done\n", Verdict::Ok));

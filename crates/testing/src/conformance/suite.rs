@@ -29,7 +29,9 @@ pub enum Part {
 impl Part {
     fn claims(self) -> Vec<Claim> {
         match self {
-            Self::Protocol => [protocol::CLAIMS, programs::CLAIMS, sessions::CLAIMS, endings::CLAIMS].concat(),
+            Self::Protocol => {
+                [protocol::CLAIMS, programs::CLAIMS, sessions::CLAIMS, endings::CLAIMS].concat()
+            }
             Self::Isolation => isolation::CLAIMS.to_vec(),
             Self::Egress => egress::CLAIMS.to_vec(),
         }
