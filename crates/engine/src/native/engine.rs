@@ -34,6 +34,8 @@ use crate::python::{self, Interpreter};
 use crate::{Capabilities, EngineError, Progress};
 
 const MIB: u64 = 1 << 20;
+/// How many heaps glibc makes for a process's threads.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
 
 /// Makes cells out of Linux namespaces.
 pub struct NativeEngine {
@@ -163,6 +165,10 @@ impl NativeEngine {
             ));
         }
         guest.warnings.extend(self.weaker_limits());
+        if cell_limits.memory_per_process.is_some() && !config.env.contains_key(ARENAS) {
+            // The limit counts addresses. glibc would set 64 MiB of them aside for each thread.
+            guest.env.push((ARENAS.to_owned(), "1".to_owned()));
+        }
         let plan = plan_cell(&cell_limits);
         let spec = JailSpec {
             identity: self.identity,

@@ -107,3 +107,19 @@ async fn the_source_of_a_script_has_the_lines_of_its_file() {
     let result = run(&sandbox, ExecutionRequest::new(script).with_name("paged.py")).await;
     assert_eq!(result.stdout, "def f():\n    pass\n 4\n", "{result:#?}");
 }
+
+/// Also where the limit on memory counts addresses, without control groups.
+#[tokio::test]
+async fn two_dozen_threads_fit_into_little_memory() {
+    let Some(runtime) = runtime() else { return };
+    let mut config = config();
+    config.resource_limits.memory_mb = 256;
+    let script = "import threading\ngo = threading.Event()\n\
+                  threads = [threading.Thread(target=go.wait) for _ in range(24)]\n\
+                  for thread in threads:\n    thread.start()\n\
+                  go.set()\n\
+                  for thread in threads:\n    thread.join()\n\
+                  print(len(threads))";
+    let result = run(&sandbox_with(&runtime, config).await, script.into()).await;
+    assert_eq!(result.stdout, "24\n", "{result:#?}");
+}

@@ -1,3 +1,4 @@
+# differs (native as user): without control groups a file may be as large as memory_mb
 import os
 
 with open("sparse.bin", "wb") as f:
