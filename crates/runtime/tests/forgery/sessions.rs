@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use belljar_runtime::{Event, ExecutionRequest, ExecutionResult, RuntimeError, Session, Verdict};
-use belljar_testing::{HANG, config, data, has, run, runtime, sandbox_with};
+use belljar_testing::{HANG, about_the_run, config, data, has, run, runtime, sandbox_with};
 
 use crate::attack::{PRELUDE, check_stream};
 
@@ -164,7 +164,7 @@ async fn a_step_cannot_make_the_host_believe_that_it_has_ended_and_be_alive_afte
     );
     let first = step(&mut session, stay.as_str()).await;
     assert_eq!((&first.verdict, text(&first)), (&Verdict::Ok, Some("1")), "{first:#?}");
-    assert!(first.warnings[0].contains("its session is over"), "{first:#?}");
+    assert!(about_the_run(&first.warnings)[0].contains("its session is over"), "{first:#?}");
     assert!(matches!(session.step("1").await, Err(RuntimeError::SessionOver { .. })));
 }
 
