@@ -8,7 +8,8 @@
 //!   replace it. The names of the two do not matter: `inside` compares files and places in file
 //!   systems, not names alone.
 //! * A link on the way to a grant is followed only if no guest can have made it: it is root's own,
-//!   in a directory that only root may write to. Guests are never root, on any engine.
+//!   in a directory of the system that only root may write to. Elsewhere a link of root's may be a
+//!   guest's: where root lets scripts write, what they make is root's.
 //! * What was found is opened once, without following anything. Whoever mounts it compares the
 //!   mount with it.
 
@@ -155,7 +156,7 @@ fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
             continue;
         }
         let target = std::fs::read_link(&next)?;
-        if !only_root_could_make(&metadata, &std::fs::symlink_metadata(&resolved)?) {
+        if !is_of_the_system(&metadata, &resolved)? {
             return Err(Unresolved::Link { link: next, target });
         }
         links += 1;
@@ -180,10 +181,18 @@ fn names(path: &Path) -> Vec<PathBuf> {
     path.components().rev().filter_map(name).collect()
 }
 
-fn only_root_could_make(link: &Metadata, directory: &Metadata) -> bool {
+/// Directories that have links on every Linux. Whoever lets scripts write to one of them has given
+/// them the machine.
+const OF_THE_SYSTEM: [&str; 3] = ["/", "/usr", "/var"];
+
+/// Whether a link in this directory is the system's own.
+fn is_of_the_system(link: &Metadata, directory: &Path) -> io::Result<bool> {
     const ROOT: u32 = 0;
     const WRITABLE_BY_OTHERS: u32 = 0o022;
-    link.uid() == ROOT && directory.uid() == ROOT && directory.mode() & WRITABLE_BY_OTHERS == 0
+    let around = std::fs::symlink_metadata(directory)?;
+    let only_root_writes = around.uid() == ROOT && around.mode() & WRITABLE_BY_OTHERS == 0;
+    let is_systems = OF_THE_SYSTEM.iter().any(|path| directory == Path::new(path));
+    Ok(is_systems && only_root_writes && link.uid() == ROOT)
 }
 
 #[cfg(test)]
@@ -233,14 +242,22 @@ mod tests {
     #[test]
     fn links_of_the_system_are_followed() {
         // Every Linux has one of these, and only root can change it.
-        let link = ["/proc/self", "/var/run", "/bin"].map(Path::new).into_iter().find(|path| {
-            let parent = fs::symlink_metadata(path.parent().unwrap());
+        let link = ["/var/run", "/bin"].map(Path::new).into_iter().find(|path| {
             path.is_symlink()
-                && parent
-                    .is_ok_and(|parent| only_root_could_make(&fs::symlink_metadata(path).unwrap(), &parent))
+                && is_of_the_system(&fs::symlink_metadata(path).unwrap(), path.parent().unwrap()).unwrap()
         });
         let Some(link) = link else { return };
         assert_eq!(resolve(link).unwrap(), link.canonicalize().unwrap());
+    }
+
+    /// As root, this is what a script can leave in a directory of root's that it may write to.
+    #[test]
+    fn no_other_link_is_whoever_owns_it() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("/etc", home.path().join("etc")).unwrap();
+        let error = open_all(&[resource(&home.path().join("etc/passwd"), true)]).unwrap_err();
+        assert!(matches!(error, EngineError::LinkInResource { .. }), "{error}");
     }
 
     #[test]

@@ -79,6 +79,12 @@ pub struct Launched {
     pub control: OwnedFd,
     /// The helper. It lives as long as the jail.
     pub helper: Child,
+    /// Where to ask for mounts of what the spec lends. `None` if that is nothing.
+    ///
+    /// A question is a cell's id outside, as four bytes, lowest first. The answer begins with the
+    /// same bytes. A mount for each place comes with it, in the order of the spec, or the reason
+    /// follows why there is none.
+    pub lender: Option<OwnedFd>,
 }
 
 /// The helper, a program of a few hundred thousand bytes.
@@ -95,10 +101,16 @@ const PROBED_WITHIN: Duration = Duration::from_secs(60);
 /// The standard error of jail and helper is a pipe. Blocks until the helper is there.
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
     let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
-    let launched = start()?;
+    let mut launched = start()?;
+    let lending = match spec.lent.is_empty() {
+        true => None,
+        false => Some(socket_pair()?),
+    };
     let mut descriptors = vec![file.as_fd()];
+    descriptors.extend(lending.as_ref().map(|(_, theirs)| theirs.as_fd()));
     descriptors.extend_from_slice(passed_on);
     ask(&launched, ASK_JAIL, &descriptors)?;
+    launched.lender = lending.map(|(ours, _)| ours);
     Ok(launched)
 }
 
@@ -118,9 +130,8 @@ pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
 
 /// Runs the helper and waits until it says hello.
 fn start() -> Result<Launched, LaunchError> {
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(|error| LaunchError::Handover(error.into()))?;
-    let mut launched = Launched { control: ours, helper: run(theirs)? };
+    let (ours, theirs) = socket_pair()?;
+    let mut launched = Launched { control: ours, helper: run(theirs)?, lender: None };
     let mut said = [0; 64];
     let what = match receive_within(&launched.control, &mut said, HELLO_WITHIN) {
         Ok(read) if &said[..read] == HELLO => return Ok(launched),
@@ -134,6 +145,11 @@ fn start() -> Result<Launched, LaunchError> {
     let _ = launched.helper.kill();
     let _ = launched.helper.wait();
     Err(LaunchError::NoHello { what, stderr: last_words(&mut launched.helper) })
+}
+
+fn socket_pair() -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| LaunchError::Handover(error.into()))
 }
 
 /// Runs the helper from memory.
@@ -207,12 +223,12 @@ fn receive_within(socket: &OwnedFd, buffer: &mut [u8], limit: Duration) -> io::R
 /// Sends one message with descriptors.
 pub fn send(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let send_once = || {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(32))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(48))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             assert!(
                 ancillary.push(SendAncillaryMessage::ScmRights(descriptors)),
-                "at most 32 descriptors a message"
+                "at most 48 descriptors a message"
             );
         }
         sendmsg(&socket, &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)

@@ -46,12 +46,12 @@ pub use launch::{LaunchError, Launched, launch, send};
 #[cfg(confine)]
 pub use memory_file::sealed_file;
 #[cfg(confine)]
-pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
+pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, LentTarget, plan_cell};
 #[cfg(confine)]
 pub use proc::stand_ins;
 pub use seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
 pub use shortage::shortage;
-pub use spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
+pub use spec::{Expected, FileIdentity, Identity, JailSpec, LentPlace, RootEntry};
 pub use sys::bounds;
 #[cfg(confine)]
 pub use sys::cell::{CellOrder, CellPlan};

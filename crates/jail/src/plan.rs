@@ -2,7 +2,7 @@
 
 use crate::proc;
 use crate::seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
-use crate::sys::cell::{self, CellPlan, MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
+use crate::sys::cell::{self, CellPlan, LENT, MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
 /// The shared object that the zygote loads as the Python module `belljar_cell`.
@@ -36,10 +36,24 @@ pub struct CellLimits {
     /// What is mounted inside the workspace: where it is, where it goes, and whether it is a
     /// directory.
     pub granted_inside: Vec<(String, String, bool)>,
+    /// Where what is lent to each cell goes, in the order of
+    /// [`JailSpec::lent`](crate::JailSpec::lent).
+    pub lent: Vec<LentTarget>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, or 0 for none.
     pub landlock: u32,
+}
+
+/// Where something that is lent goes.
+#[derive(Debug, Clone)]
+pub struct LentTarget {
+    /// Its path in the cell.
+    pub path: String,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// Whether its place must be made, because it is inside one of the places in memory.
+    pub is_inside: bool,
 }
 
 /// The id a guest has inside its cell.
@@ -97,7 +111,13 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
             kind: place.clone(),
             target: target.clone(),
             flags: kernel::MS_BIND | kernel::MS_REC,
-            options: if *is_directory { MAKE_DIRECTORY } else { MAKE_FILE }.into(),
+            options: made_as(*is_directory).into(),
+        }))
+        .chain(limits.lent.iter().map(|lent| PlannedMount {
+            kind: LENT.into(),
+            target: lent.path.clone(),
+            flags: 0,
+            options: if lent.is_inside { made_as(lent.is_directory) } else { "" }.into(),
         }))
         .collect(),
         rlimits,
@@ -110,4 +130,8 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         cell_filter: filter(Supervision::Watched),
         unwatched_filter: filter(Supervision::Unwatched),
     }
+}
+
+fn made_as(is_directory: bool) -> &'static str {
+    if is_directory { MAKE_DIRECTORY } else { MAKE_FILE }
 }

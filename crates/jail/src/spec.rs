@@ -14,6 +14,10 @@ pub struct JailSpec {
     pub hostname: String,
     /// The root file system, built in this order on an empty one. It is read-only in the end.
     pub root: Vec<RootEntry>,
+    /// What each cell gets as a mount of its own, in which the owner of the place is the cell's
+    /// user. Needs a range of ids. The mounts are had from
+    /// [`Launched::lender`](crate::Launched::lender).
+    pub lent: Vec<LentPlace>,
     /// The program and its arguments. The first is an absolute path inside.
     pub command: Vec<String>,
     /// The complete environment.
@@ -24,6 +28,20 @@ pub struct JailSpec {
     /// They travel as bytes, and the helper makes the files. The kernel runs no file that somebody
     /// has open for writing, and a child that the host forks meanwhile would.
     pub programs: Vec<Vec<u8>>,
+}
+
+/// A file or directory of the host that is lent to each cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LentPlace {
+    /// Where it is outside.
+    pub source: PathBuf,
+    /// Which file it must be.
+    pub identity: FileIdentity,
+}
+
+impl LentPlace {
+    /// How many there may be: as many descriptors as fit into one message.
+    pub const MOST: usize = 16;
 }
 
 /// How ids inside map to ids outside.

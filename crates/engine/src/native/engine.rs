@@ -91,6 +91,7 @@ impl NativeEngine {
             memory_per_process: (!self.resources.cgroups.has(Controller::Memory))
                 .then_some(limits.memory_mb * MIB),
             granted_inside: std::mem::take(&mut guest.granted_inside),
+            lent: std::mem::take(&mut guest.lent_to),
             writable: std::mem::take(&mut guest.writable),
             landlock: self.landlock,
         }
@@ -156,7 +157,9 @@ impl NativeEngine {
         let relative = |path: &str| {
             path.strip_prefix(layout::WORKSPACE).map(|path| path.trim_start_matches('/').to_owned())
         };
-        let granted_inside = guest.granted_inside.iter().filter_map(|(_, path, _)| relative(path)).collect();
+        let bound = guest.granted_inside.iter().map(|(_, path, _)| path);
+        let lent = guest.lent_to.iter().map(|target| &target.path);
+        let granted_inside = bound.chain(lent).filter_map(|path| relative(path)).collect();
         let cell_limits = self.cell_limits(config, &mut guest);
         if cell_limits.open_files < u64::from(limits.open_files) {
             guest.warnings.push(format!(
@@ -174,6 +177,7 @@ impl NativeEngine {
             identity: self.identity,
             hostname: root::HOST_NAME.into(),
             root: guest.entries,
+            lent: guest.lent,
             command: PYTHON.command(&guest.python, layout::BELLJAR, PYTHON.spawn),
             env: guest.env,
             programs: vec![CELL_INIT.to_vec()],
@@ -186,6 +190,9 @@ impl NativeEngine {
         let launched =
             launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
+        guest
+            .warnings
+            .extend(ready.foreign.iter().filter_map(|number| guest.if_foreign.get(*number).cloned()));
         // Everything is mounted. The files that were checked need not stay open any longer.
         let packages = layer.map(|layer| layer.in_use);
         drop(guest.grants);

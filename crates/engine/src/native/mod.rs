@@ -17,6 +17,7 @@ mod egress;
 mod engine;
 mod error;
 mod ids;
+mod lender;
 mod lingering;
 mod network_namespaces;
 mod reaper;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use belljar_core::config::FileResource;
 use belljar_core::layout::{self, LAYER};
-use belljar_jail::{Expected, RootEntry};
+use belljar_jail::{Expected, LentPlace, LentTarget, RootEntry};
 
 use crate::EngineError;
 use crate::builder::Layer;
@@ -29,6 +29,11 @@ pub(super) struct GuestRoot {
     /// What is granted inside the workspace: where it is mounted first, where it goes, and whether
     /// it is a directory.
     pub(super) granted_inside: Vec<(String, String, bool)>,
+    /// What is lent to each cell, and where it goes.
+    pub(super) lent: Vec<LentPlace>,
+    pub(super) lent_to: Vec<LentTarget>,
+    /// For each of these, what is to be said if its owner cannot be made the guest.
+    pub(super) if_foreign: Vec<String>,
     /// Warnings about grants that the files' own permissions block.
     pub(super) warnings: Vec<String>,
     /// The granted files, held open from the check until they are mounted.
@@ -62,17 +67,28 @@ pub(super) fn lay_out(
     entries.extend(identity_files());
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings, mut granted_inside) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lent, mut lent_to, mut if_foreign) = (Vec::new(), Vec::new(), Vec::new());
     let resources = &blueprint.config.resources;
     let grants = grants::open_all(resources)?;
     for (resource, grant) in resources.iter().zip(&grants) {
-        if guests_are_others {
-            warnings.extend(permission_warning(resource, &grant.metadata));
-        }
+        let warning = guests_are_others.then(|| permission_warning(resource, &grant.metadata)).flatten();
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
         let mut target = resource.container_path.clone();
-        if layout::is_in_workspace(&target) {
+        let is_inside = layout::is_in_workspace(&target);
+        if guests_are_others && !resource.read_only && lent.len() < LentPlace::MOST {
+            let is_directory = grant.metadata.is_dir();
+            if !is_inside {
+                entries.push(mount_point(&target, is_directory));
+            }
+            if_foreign.push(warning.unwrap_or_else(|| foreign_warning(resource)));
+            lent.push(LentPlace { source: grant.path.clone(), identity: grant.identity });
+            lent_to.push(LentTarget { path: target, is_directory, is_inside });
+            continue;
+        }
+        warnings.extend(warning);
+        if is_inside {
             let place = format!("{}/{}", layout::GRANTS, granted_inside.len());
             granted_inside.push((place.clone(), target, grant.metadata.is_dir()));
             target = place;
@@ -106,7 +122,18 @@ pub(super) fn lay_out(
     settings["vouched"] = vouched.into();
     entries.push(file(&home(layout::TEMPLATE_SETTINGS), &settings.to_string()));
     let env = environment(blueprint, library_path);
-    Ok(GuestRoot { entries, python, env, writable, granted_inside, warnings, grants })
+    Ok(GuestRoot {
+        entries,
+        python,
+        env,
+        writable,
+        granted_inside,
+        lent,
+        lent_to,
+        if_foreign,
+        warnings,
+        grants,
+    })
 }
 
 /// A warning if the permissions of a granted file keep guests out, who are "others" to it.
@@ -126,6 +153,20 @@ fn permission_warning(resource: &FileResource, metadata: &Metadata) -> Option<St
             if resource.read_only { "rX" } else { "rwX" },
         )
     })
+}
+
+/// A warning about a place that scripts may write to, if what they write there cannot belong to the
+/// place's owner.
+fn foreign_warning(resource: &FileResource) -> String {
+    format!(
+        "what scripts write below {} will belong to nobody on the host: its file system has no mounts with other ids",
+        resource.host_path.display(),
+    )
+}
+
+/// Where something is mounted in each cell.
+fn mount_point(path: &str, is_directory: bool) -> RootEntry {
+    if is_directory { RootEntry::Directory { path: path.into() } } else { file(path, "") }
 }
 
 /// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/src` and most of

@@ -21,6 +21,7 @@ use super::NativeError;
 use super::cell::{CellEnds, NativeCell, Share};
 use super::descriptors::{Descriptors, OfOneCell};
 use super::egress::CellProxy;
+use super::ids::LeasedId;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Remains;
@@ -127,12 +128,15 @@ impl NativeTemplate {
             .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
         let status = unborn.status.insert(watch(ours.status, Interest::READABLE).map_err(failed())?);
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
+        let id = unborn.share.as_ref().and_then(|share| share.host_id.as_ref()).map(LeasedId::on_host);
+        let lent = self.zygote.lend(id).await?;
+        descriptors.extend(lent.iter().map(AsFd::as_fd));
         let cgroup = unborn.share.as_ref().map(|share| &share.cgroup);
         descriptors.extend(cgroup.into_iter().flat_map(CellCgroup::join_files));
         let waiting = self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold these ends. So the host sees when they
         // close.
-        drop(theirs);
+        drop((theirs, lent));
         let newborn = waiting.birth(status).await?;
         let status = unborn.status.take().expect("it was put there above");
         let ends = CellEnds { stdout: ours.stdout, stderr: ours.stderr, status };

@@ -16,6 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::NativeError;
+use super::lender::Lender;
 use super::reaper::{self, Reaper};
 use crate::EngineError;
 use crate::blocking::named;
@@ -28,6 +29,8 @@ pub(super) struct Zygote {
     /// A handle on the process itself.
     process: OwnedFd,
     last_words: LastWords,
+    /// Asked before each cell, if something is lent to it.
+    lender: Option<Lender>,
     /// `None` once the zygote was ended.
     helper: Mutex<Option<Child>>,
     reaper: Reaper,
@@ -61,6 +64,9 @@ pub(super) struct Ready {
     pub(super) warnings: Vec<String>,
     /// Modules that need not be tried again before they are preloaded.
     pub(super) vouched: Option<Vec<String>>,
+    /// The numbers of lent places in which guests are nobody. Said by its helper.
+    #[serde(default)]
+    pub(super) foreign: Vec<usize>,
 }
 
 /// Any message of the helper or the zygote before the zygote serves.
@@ -73,6 +79,9 @@ struct Greeting {
     /// Sentences of the helper about limits of this process that its cells cannot get rid of.
     #[serde(default)]
     limits: Vec<String>,
+    /// See [`Ready::foreign`].
+    #[serde(default)]
+    foreign: Vec<usize>,
 }
 
 impl Greeting {
@@ -95,16 +104,18 @@ impl Zygote {
         launched: Launched,
         reaper: Reaper,
     ) -> Result<(Self, Ready), EngineError> {
-        let Launched { control, mut helper } = launched;
+        let Launched { control, mut helper, lender } = launched;
         let last_words = LastWords::listen(helper.stderr.take());
         let helper = HelperGuard { helper: Some(helper), reaper: reaper.clone() };
         let control = watch(control, Interest::READABLE | Interest::WRITABLE)
             .map_err(EngineError::io("set up the control socket"))?;
+        let lender =
+            lender.map(Lender::new).transpose().map_err(EngineError::io("set up the lender's socket"))?;
         let gone = async |why: &str| EngineError::TemplateGone {
             name: name.to_owned(),
             last_words: last_words.text_after(why).await,
         };
-        let mut limits = Vec::new();
+        let (mut limits, mut foreign) = (Vec::new(), Vec::new());
         let greeting = tokio::time::timeout(READY_WITHIN, async {
             let mut process = None;
             loop {
@@ -112,7 +123,7 @@ impl Zygote {
                 match Greeting::parse(&message)? {
                     greeting if greeting.r#type == "jailed" => {
                         process = handles.into_iter().next();
-                        limits = greeting.limits;
+                        (limits, foreign) = (greeting.limits, greeting.foreign);
                     }
                     greeting => return Ok::<_, io::Error>((greeting, message, process)),
                 }
@@ -142,12 +153,14 @@ impl Zygote {
         let mut ready: Ready = serde_json::from_slice(&message)
             .map_err(|error| EngineError::io("read the zygote's greeting")(error.into()))?;
         ready.warnings.extend(limits);
+        ready.foreign = foreign;
         let Some(process) = process else { return Err(gone("its helper did not hand it over").await) };
         let zygote = Self {
             name: name.to_owned(),
             control,
             process,
             last_words,
+            lender,
             helper: Mutex::new(Some(helper.keep())),
             reaper,
             heard: Mutex::new(Instant::now()),
@@ -170,6 +183,23 @@ impl Zygote {
             .async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &message, descriptors));
         match pending.unless_it_hangs(sending).await? {
             Ok(()) => Ok(pending),
+            Err(_) => Err(self.gone("").await),
+        }
+    }
+
+    /// Mounts of everything that is lent to a cell with this id outside.
+    pub(super) async fn lend(&self, id: Option<u32>) -> Result<Vec<OwnedFd>, EngineError> {
+        let (Some(lender), Some(id)) = (&self.lender, id) else { return Ok(Vec::new()) };
+        let asked = PendingCell { zygote: self, since: Instant::now() };
+        match asked.unless_it_hangs(lender.lend(id)).await? {
+            Ok(Ok(lent)) => Ok(lent),
+            Ok(Err(reason)) => Err(EngineError::Spawn {
+                name: self.name.clone(),
+                reason: format!("cannot mount what it may write to: {reason}"),
+            }),
+            Err(error) if is_out_of_descriptors(&error) => {
+                Err(EngineError::io("take over mounts for a cell")(error))
+            }
             Err(_) => Err(self.gone("").await),
         }
     }
@@ -322,11 +352,14 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 }
 
 /// Receives one message with its few descriptors: all of them or none.
-async fn receive(control: &AsyncFd<OwnedFd>, longest: usize) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+pub(super) async fn receive(
+    control: &AsyncFd<OwnedFd>,
+    longest: usize,
+) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     control
         .async_io(Interest::READABLE, |socket| {
             let mut buffer = vec![0; longest];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = retry_on_intr(|| {
                 let into = &mut [IoSliceMut::new(&mut buffer)];

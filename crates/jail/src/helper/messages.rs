@@ -5,6 +5,7 @@
 //!        ◄────────────────────────── hello
 //!  jail  + its own pidfd, the spec, … ──►   ◄── {"type":"jailed", …} + the zygote's pidfd
 //!                                           ◄── {"type":"failed", …}
+//!  an id, on a socket of its own ───────►   ◄── that id + a mount for each place that is lent
 //!  probe + its own pidfd ───────────────►   ◄── a probe's answer
 //! ```
 //!
@@ -17,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::encoding::{Reader, bytes, list, number};
-use crate::spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
+use crate::spec::{Expected, FileIdentity, Identity, JailSpec, LentPlace, RootEntry};
 
 /// The helper's first message. It comes before everything else.
 pub(crate) const HELLO: &[u8] = b"belljar-jail-helper";
@@ -27,10 +28,11 @@ pub(crate) const ASK_JAIL: &[u8] = b"jail";
 pub(crate) const ASK_PROBE: &[u8] = b"probe";
 
 /// The message that the jail is being built. A handle on the zygote goes with it. `limits` are
-/// sentences about limits of the host that its cells cannot get rid of.
-pub(crate) fn jailed(limits: &[String]) -> String {
+/// sentences about limits of the host that its cells cannot get rid of. `foreign` are the numbers
+/// of lent places whose owner no cell can be.
+pub(crate) fn jailed(limits: &[String], foreign: &[usize]) -> String {
     let limits: Vec<String> = limits.iter().map(|limit| json(limit)).collect();
-    format!(r#"{{"type":"jailed","limits":[{}]}}"#, limits.join(","))
+    format!(r#"{{"type":"jailed","limits":[{}],"foreign":{foreign:?}}}"#, limits.join(","))
 }
 
 /// The message that a step of the set-up failed.
@@ -116,6 +118,10 @@ impl JailSpec {
         number(&mut out, u64::from(count));
         bytes(&mut out, &self.hostname);
         list(&mut out, &self.root, encode_entry);
+        list(&mut out, &self.lent, |out, place| {
+            path(out, &place.source);
+            encode_identity(out, place.identity);
+        });
         list(&mut out, &self.command, |out, word| bytes(out, word));
         list(&mut out, &self.env, |out, (name, value)| {
             bytes(out, name);
@@ -136,6 +142,9 @@ impl JailSpec {
             identity,
             hostname: reader.text()?,
             root: reader.list(decode_entry)?,
+            lent: reader.list(|reader| {
+                Some(LentPlace { source: read_path(reader)?, identity: decode_identity(reader)? })
+            })?,
             command: reader.list(Reader::text)?,
             env: reader.list(|reader| Some((reader.text()?, reader.text()?)))?,
             programs: reader.list(|reader| Some(reader.bytes()?.to_vec()))?,
@@ -170,10 +179,7 @@ fn encode_entry(out: &mut Vec<u8>, entry: &RootEntry) {
                 Expected::Anything => None,
                 Expected::File(identity) => Some(identity),
             };
-            list(out, identity.as_slice(), |out, identity| {
-                number(out, identity.device);
-                number(out, identity.inode);
-            });
+            list(out, identity.as_slice(), |out, identity| encode_identity(out, **identity));
         }
         RootEntry::Device { path: at } => {
             number(out, 4);
@@ -203,16 +209,22 @@ fn decode_entry(reader: &mut Reader<'_>) -> Option<RootEntry> {
                 1 => true,
                 _ => return None,
             },
-            expected: reader
-                .list(|reader| Some(FileIdentity { device: reader.number()?, inode: reader.number()? }))?
-                .pop()
-                .map_or(Expected::Anything, Expected::File),
+            expected: reader.list(decode_identity)?.pop().map_or(Expected::Anything, Expected::File),
         },
         4 => RootEntry::Device { path: read_path(reader)? },
         5 => RootEntry::Proc { path: read_path(reader)? },
         6 => RootEntry::Scratch { path: read_path(reader)? },
         _ => return None,
     })
+}
+
+fn encode_identity(out: &mut Vec<u8>, identity: FileIdentity) {
+    number(out, identity.device);
+    number(out, identity.inode);
+}
+
+fn decode_identity(reader: &mut Reader<'_>) -> Option<FileIdentity> {
+    Some(FileIdentity { device: reader.number()?, inode: reader.number()? })
 }
 
 /// A path may be any bytes.
@@ -262,12 +274,17 @@ mod tests {
             range in prop::option::of(any::<(u32, u32)>()),
             hostname in ".{0,12}",
             root in prop::collection::vec(any_entry(), 0..8),
+            lent in prop::collection::vec((any_path(), any::<(u64, u64)>()), 0..4),
             command in prop::collection::vec(".{0,12}", 0..5),
             env in prop::collection::vec((".{0,12}", ".{0,12}"), 0..5),
             programs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..3),
         ) {
             let identity = range.map_or(Identity::Single, |(first, count)| Identity::Range { first, count });
-            let spec = JailSpec { identity, hostname, root, command, env, programs };
+            let lent = lent.into_iter().map(|(source, (device, inode))| {
+                LentPlace { source, identity: FileIdentity { device, inode } }
+            });
+            let lent = lent.collect();
+            let spec = JailSpec { identity, hostname, root, lent, command, env, programs };
             let encoded = spec.encode();
             prop_assert_eq!(JailSpec::decode(&encoded), Some(spec));
             prop_assert_eq!(JailSpec::decode(&encoded[..encoded.len() - 1]), None);
@@ -292,9 +309,9 @@ mod tests {
         }
 
         #[test]
-        fn any_limits_can_be_read_as_json(limits in prop::collection::vec(any::<String>(), 0..3)) {
-            let told: serde_json::Value = serde_json::from_str(&jailed(&limits)).unwrap();
-            prop_assert_eq!(told, serde_json::json!({ "type": "jailed", "limits": limits }));
+        fn any_limits_can_be_read_as_json(limits in prop::collection::vec(any::<String>(), 0..3), foreign in prop::collection::vec(any::<usize>(), 0..3)) {
+            let told: serde_json::Value = serde_json::from_str(&jailed(&limits, &foreign)).unwrap();
+            prop_assert_eq!(told, serde_json::json!({ "type": "jailed", "limits": limits, "foreign": foreign }));
         }
 
         #[test]

@@ -5,7 +5,8 @@
 //!  host ──exec──► helper ──fork──► PID 1 of a new pid namespace:
 //!                  │                mount, ipc, uts, net namespaces ─► guest root ─► pivot
 //!                  │                ─► ids ─► capabilities ─► exec
-//!                  └ waits: host gone ► kill; PID 1 gone ► exit the same way
+//!                  └ waits: host gone ► kill; PID 1 gone ► exit the same way;
+//!                           a cell to come ► lends it what it may write to (`lend`)
 //! ```
 //!
 //! It says hello on descriptor 0 before anything else. Then it gets one message there, with the
@@ -17,6 +18,7 @@
 
 mod identity;
 mod inherited;
+mod lend;
 mod messages;
 mod outer_jail;
 mod probe;
@@ -90,8 +92,11 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     let spec = read_spec(spec).step(|| "read the jail's spec".into())?;
     let programs = spec.programs.iter().map(|program| program_file(program));
     let programs = programs.collect::<io::Result<Vec<_>>>().step(|| "put programs into memory".into())?;
+    let socket = if spec.lent.is_empty() { None } else { descriptors.next() };
+    let lender = lend::Lender::open(&spec, socket)?;
+    let jailed = messages::jailed(limits, &lender.foreign());
     let passed_on = descriptors.chain(programs).collect();
-    outer_jail::enter(&spec, &messages::jailed(limits), &host, passed_on)
+    outer_jail::enter(&spec, &jailed, &host, passed_on, lender)
 }
 
 fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::lend::Lender;
 use super::{CONTROL, Named, Step, StepError, identity, pass_on, root, tell_host};
 use crate::kernel::{self, Forked};
 use crate::spec::{Identity, JailSpec};
@@ -13,14 +14,20 @@ const SIGKILL: i32 = 9;
 /// Builds the jail and runs its program. Returns in the helper, when that program has ended. The
 /// host gets the message `jailed` and a handle on the program. `host` is a handle on the process
 /// that made the jail.
-pub(super) fn enter(spec: &JailSpec, jailed: &str, host: &OwnedFd, passed_on: Vec<OwnedFd>) -> Step<i32> {
+pub(super) fn enter(
+    spec: &JailSpec,
+    jailed: &str,
+    host: &OwnedFd,
+    passed_on: Vec<OwnedFd>,
+    lender: Lender,
+) -> Step<i32> {
     if spec.identity == Identity::Single {
         identity::enter_single_id_namespace()?;
     }
     let (request, answer) = identity::id_map_channel().step(|| "make a socket pair".into())?;
     match kernel::clone_into_namespaces(kernel::CLONE_NEWPID).step(|| "create a pid namespace".into())? {
         Forked::Child => {
-            drop(answer);
+            drop((answer, lender));
             let failed = confine_and_exec(spec, request, &passed_on);
             tell_host(&failed);
             kernel::exit_now(1)
@@ -34,7 +41,7 @@ pub(super) fn enter(spec: &JailSpec, jailed: &str, host: &OwnedFd, passed_on: Ve
             kernel::send_with_descriptors(CONTROL, jailed.as_bytes(), &[pidfd.as_raw_fd()])
                 .step(|| "hand over the zygote".into())?;
             answer.answer(pid, spec.identity)?;
-            watch(pid, &pidfd, host)
+            watch(pid, &pidfd, host, lender)
         }
     }
 }
@@ -87,15 +94,24 @@ fn confine_and_exec(spec: &JailSpec, request: identity::MapRequest, passed_on: &
 ///
 /// The host is gone when it has hung up, or when its process has ended. A child that it forked may
 /// still hold the socket then.
-fn watch(zygote: i32, pidfd: &OwnedFd, host: &OwnedFd) -> Step<i32> {
-    let (has_hung_up, [has_ended, _]) =
-        kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd(), pidfd.as_raw_fd()])
-            .step(|| "watch the zygote".into())?;
-    if has_hung_up || has_ended {
-        // This also kills every cell, because their pid namespaces are below the zygote's.
-        let _ = kernel::send_signal(zygote, SIGKILL);
+fn watch(zygote: i32, pidfd: &OwnedFd, host: &OwnedFd, mut lender: Lender) -> Step<i32> {
+    loop {
+        let watched = [host.as_raw_fd(), pidfd.as_raw_fd(), lender.socket()];
+        let (has_hung_up, [host_has_ended, zygote_has_ended, is_asked]) =
+            kernel::wait_for_end_of_any(CONTROL, watched).step(|| "watch the zygote".into())?;
+        if has_hung_up || host_has_ended {
+            // This also kills every cell, because their pid namespaces are below the zygote's.
+            let _ = kernel::send_signal(zygote, SIGKILL);
+            break;
+        }
+        if zygote_has_ended {
+            break;
+        }
+        if is_asked {
+            lender.answer();
+        }
     }
-    let (_, status) = kernel::wait_any().step(|| "wait for the zygote".into())?;
+    let (_, status) = kernel::wait_for(zygote).step(|| "wait for the zygote".into())?;
     let (signal, code) = (status & 0x7f, (status >> 8) & 0xff);
     Ok(if signal == 0 { code } else { 128 + signal })
 }

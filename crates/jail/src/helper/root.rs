@@ -48,7 +48,8 @@ fn source_of(entry: &RootEntry) -> Option<(&Path, Expected)> {
     }
 }
 
-fn open(path: &Path, expected: Expected) -> io::Result<OwnedFd> {
+/// Opens a place of the host's, if it is the one that is expected.
+pub(super) fn open(path: &Path, expected: Expected) -> io::Result<OwnedFd> {
     match expected {
         Expected::Anything => kernel::open_path(path),
         Expected::File(identity) => {

@@ -17,6 +17,7 @@ mod endings;
 mod ends;
 mod files;
 mod freshness;
+mod grants;
 mod harness;
 mod host_limits;
 mod hosts;

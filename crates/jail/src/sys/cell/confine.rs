@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::clone::clone_into_cell;
 use super::kernel::{self, Forked};
-use super::plan::{CellPlan, MAKE_DIRECTORY, MAKE_FILE, PlannedMount};
+use super::plan::{CellPlan, LENT, MAKE_DIRECTORY, MAKE_FILE, PlannedMount};
 
 /// The number of the private channel in a cell. The guest's status socket has the next number,
 /// until nothing can fail any more. Both are high, because programs expect low numbers to be free,
@@ -44,6 +44,8 @@ pub(crate) struct CellParts<'a> {
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) status: RawFd,
+    /// Mounts that are this cell's own, in the order of the plan.
+    pub(crate) lent: &'a [RawFd],
     /// The program that PID 1 becomes. It is the same for all cells.
     pub(crate) init: RawFd,
     /// `tasks` or `cgroup.procs` files, through which the cell joins its groups.
@@ -136,8 +138,14 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
     // reach the zygote and every other cell.
     kernel::new_session().step(|| "begin a session".into())?;
     let mut locks = None;
+    let mut lent = parts.lent.iter();
     for mount in &plan.mounts {
         let options = make_place(mount).step(|| format!("make {}", mount.target))?;
+        if mount.kind == LENT {
+            let tree = lent.next().copied().unwrap_or(-1);
+            kernel::attach_tree(tree, &mount.target).step(|| format!("mount {}", mount.target))?;
+            continue;
+        }
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, options)
             .step(|| format!("mount {} on {}", mount.kind, mount.target))?;
         if mount.kind == "proc" {

@@ -21,7 +21,7 @@ mod serve;
 
 pub use order::CellOrder;
 pub use plan::CellPlan;
-pub(crate) use plan::{MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
+pub(crate) use plan::{LENT, MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
 
 /// The cell library: a shared object that the zygote loads as the Python module `belljar_cell`.
 pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_cell"));

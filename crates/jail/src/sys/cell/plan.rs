@@ -37,7 +37,7 @@ pub struct CellPlan {
 /// One file system to mount in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMount {
-    /// `tmpfs` or `proc`, or what is bound there.
+    /// `tmpfs` or `proc`, or what is bound there, or [`LENT`].
     pub kind: String,
     /// Where it is mounted.
     pub target: String,
@@ -47,6 +47,8 @@ pub struct PlannedMount {
     pub options: String,
 }
 
+/// The kind of a mount that comes with the order for a cell.
+pub(crate) const LENT: &str = "lent";
 /// In the options of a mount: its place is a directory that is not there yet.
 pub(crate) const MAKE_DIRECTORY: &str = "make=directory";
 /// In the options of a mount: its place is a file that is not there yet.
@@ -62,6 +64,11 @@ pub struct PlannedLimit {
 }
 
 impl CellPlan {
+    /// How many mounts come with an order.
+    pub(crate) fn lent(&self) -> usize {
+        self.mounts.iter().filter(|mount| mount.kind == LENT).count()
+    }
+
     /// The plan as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! The zygote's loop, once it is ready: one request from the host makes one cell.
 //!
 //! ```text
-//!  control socket   ──► a `CellOrder` + stdout, stderr, status, cgroup files…
+//!  control socket   ──► a `CellOrder` + stdout, stderr, status, lent mounts…, cgroup files…
 //!  status socket    ◄── "D" + a handle on each tmpfs   (PID 1: shows the host how full they are)
 //!                   ◄── "S" + a handle on PID 1, the channel's other end, the egress
 //!                      listener if any                (zygote)
@@ -29,8 +29,9 @@ use super::network_namespaces::NetworkNamespaces;
 use super::order::CellOrder;
 use super::plan::CellPlan;
 
-/// The three that every cell has, and a control group file for each possible hierarchy.
-const MOST_DESCRIPTORS: usize = 24;
+/// The three that every cell has, mounts that are lent, and a control group file for each possible
+/// hierarchy.
+const MOST_DESCRIPTORS: usize = 40;
 
 /// What a new cell learns about itself.
 pub(crate) struct NewCell {
@@ -52,7 +53,8 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
             kernel::exit_now(0)
         }
         let descriptors = &descriptors[..count];
-        if let &[stdout, stderr, status, ref cgroups @ ..] = descriptors {
+        if let &[stdout, stderr, status, ref rest @ ..] = descriptors {
+            let (lent, cgroups) = rest.split_at(plan.lent().min(rest.len()));
             let CellOrder { host_id, network, fresh_network, hurry, egress_port } =
                 CellOrder::decode(request);
             match networks.enter(network, fresh_network).and_then(|()| connections(egress_port)) {
@@ -60,8 +62,17 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
                 Ok((ours, theirs, listener)) => {
                     let channel = theirs.as_raw_fd();
                     let host_id = host_id.map(NonZeroU32::get);
-                    let parts =
-                        CellParts { host_id, channel, channel_number, stdout, stderr, status, init, cgroups };
+                    let parts = CellParts {
+                        host_id,
+                        channel,
+                        channel_number,
+                        stdout,
+                        stderr,
+                        status,
+                        lent,
+                        init,
+                        cgroups,
+                    };
                     match make_cell(plan, &parts) {
                         Ok(Forked::Child) => {
                             // All of these are already closed here, under these numbers.

@@ -22,6 +22,10 @@ unsafe extern "C" {
 }
 
 const SYS_MOUNT_SETATTR: i64 = 442;
+const SYS_OPEN_TREE: i64 = 428;
+const SYS_MOVE_MOUNT: i64 = 429;
+const AT_EMPTY_PATH: c_uint = 0x1000;
+const AT_RECURSIVE: c_uint = 0x8000;
 const SYS_OPENAT2: i64 = 437;
 
 pub(crate) const MS_NOSUID: u64 = 2;
@@ -68,13 +72,55 @@ pub(crate) fn add_mount_attributes(
     recursive: bool,
 ) -> io::Result<()> {
     const AT_FDCWD: c_int = -100;
-    const AT_RECURSIVE: c_uint = 0x8000;
     let target = c(target)?;
     let attr = MountAttr { set: attributes, ..MountAttr::default() };
     let flags = if recursive { AT_RECURSIVE } else { 0 };
     // SAFETY: the pointers outlive the call and the size is that of the structure passed.
     check_long(unsafe {
         syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
+    })
+    .map(drop)
+}
+
+/// `open_tree(2)`: another mount of an open place and of everything mounted below it. It is nowhere
+/// yet, and goes when it is closed.
+pub(crate) fn copy_tree(place: RawFd) -> io::Result<OwnedFd> {
+    const OPEN_TREE_CLONE_CLOEXEC: c_uint = 1 | 0o2_000_000;
+    let flags = OPEN_TREE_CLONE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
+    // SAFETY: a NUL-terminated string that outlives the call; the result is a descriptor only we
+    // know.
+    unsafe {
+        let fd = check_long(syscall(SYS_OPEN_TREE, place, c"".as_ptr(), flags))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+/// Adds attributes to every mount of a tree that is nowhere yet, cuts it off from what is mounted
+/// elsewhere, and shows its ids as `user_namespace` maps them, if there is one.
+pub(crate) fn prepare_tree(tree: RawFd, attributes: u64, user_namespace: Option<RawFd>) -> io::Result<()> {
+    const MOUNT_ATTR_IDMAP: u64 = 0x10_0000;
+    let attr = MountAttr {
+        set: attributes | user_namespace.map_or(0, |_| MOUNT_ATTR_IDMAP),
+        clear: 0,
+        propagation: MS_PRIVATE,
+        userns_fd: user_namespace.map_or(0, i64::from).cast_unsigned(),
+    };
+    let flags = AT_EMPTY_PATH | AT_RECURSIVE;
+    // SAFETY: the pointers outlive the call and the size is that of the structure passed.
+    check_long(unsafe {
+        syscall(SYS_MOUNT_SETATTR, tree, c"".as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
+    })
+    .map(drop)
+}
+
+/// `move_mount(2)`: puts such a tree somewhere.
+pub(crate) fn attach_tree(tree: RawFd, target: impl AsRef<OsStr>) -> io::Result<()> {
+    const AT_FDCWD: c_int = -100;
+    const MOVE_MOUNT_F_EMPTY_PATH: c_uint = 4;
+    let target = c(target)?;
+    // SAFETY: the pointers are NUL-terminated strings that outlive the call.
+    check_long(unsafe {
+        syscall(SYS_MOVE_MOUNT, tree, c"".as_ptr(), AT_FDCWD, target.as_ptr(), MOVE_MOUNT_F_EMPTY_PATH)
     })
     .map(drop)
 }

@@ -132,10 +132,15 @@ pub(crate) fn exit_now(code: i32) -> ! {
 
 /// Waits for any child. Returns its pid and wait status.
 pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
+    wait_for(-1)
+}
+
+/// The same for one child.
+pub(crate) fn wait_for(pid: i32) -> io::Result<(i32, i32)> {
     loop {
         let mut status = 0;
         // SAFETY: `status` outlives the call; a null usage pointer is allowed.
-        match check(unsafe { wait4(-1, &raw mut status, 0, null_mut()) }) {
+        match check(unsafe { wait4(pid, &raw mut status, 0, null_mut()) }) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other.map(|pid| (pid, status)),
         }
