@@ -6,10 +6,10 @@
 //!
 //! A script's picture goes to the terminal's own decoder. So only PNG is passed on, of a size that
 //! no decoder has trouble with, and in base64 that was written here: nothing of a script is read as
-//! a sequence. A picture can look like anything, also like lines of ours. It begins two columns to
-//! the right, where none of ours does.
-//!
-//! Sixel is not spoken here. It would mean to decode and to quantise a stranger's picture.
+//! a sequence. Terminals without a decoder get sixels (`sixel`). A picture can look like anything,
+//! also like lines of ours. It begins two columns to the right, where none of ours does.
+
+mod sixel;
 
 use std::ffi::OsStr;
 
@@ -30,12 +30,24 @@ pub(crate) enum Protocol {
     Kitty,
     /// iTerm2's own, which WezTerm speaks too.
     ITerm2,
+    /// Sixels, which foot, mlterm, contour, Konsole and an xterm that was told to understand.
+    Sixel,
 }
 
+/// Says how the terminal takes pictures where it does not say so itself.
+const CHOICE: &str = "BELLJAR_PICTURES";
+
 impl Protocol {
-    /// What the terminal says of itself in the environment. `None` if it shows no pictures, or if
-    /// something stands between it and us.
+    /// What the user says of the terminal, or what it says of itself in the environment. `None` if
+    /// it shows no pictures, or if something stands between it and us.
     pub(crate) fn found(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<Self> {
+        match variable(CHOICE).unwrap_or_default().to_str() {
+            Some("kitty") => return Some(Self::Kitty),
+            Some("iterm2") => return Some(Self::ITerm2),
+            Some("sixel") => return Some(Self::Sixel),
+            Some("none") => return None,
+            _ => {}
+        }
         let is = |name: &str, value: &str| variable(name).as_deref() == Some(OsStr::new(value));
         let term = variable("TERM").unwrap_or_default();
         let term = term.to_string_lossy();
@@ -45,6 +57,13 @@ impl Protocol {
         }
         if is("TERM_PROGRAM", "iTerm.app") || is("TERM_PROGRAM", "WezTerm") {
             return Some(Self::ITerm2);
+        }
+        /// The first Konsole that shows sixels.
+        const KONSOLE: u32 = 220_400;
+        let konsole = variable("KONSOLE_VERSION").and_then(|version| version.to_str()?.parse().ok());
+        let knows_sixel = ["foot", "mlterm", "contour", "yaft"].iter().any(|name| term.starts_with(name));
+        if knows_sixel || konsole.is_some_and(|version: u32| version >= KONSOLE) {
+            return Some(Self::Sixel);
         }
         let is_kitty = variable("KITTY_WINDOW_ID").is_some() || is("TERM_PROGRAM", "ghostty");
         (is_kitty || term == "xterm-kitty" || term == "xterm-ghostty").then_some(Self::Kitty)
@@ -59,6 +78,7 @@ impl Protocol {
         let encoded = STANDARD.encode(data);
         Some(match self {
             Self::Kitty => kitty(&encoded),
+            Self::Sixel => format!("{INDENT}{}\n", sixel::sixels(data)?),
             Self::ITerm2 => {
                 let size = data.len();
                 format!("{INDENT}\x1b]1337;File=inline=1;preserveAspectRatio=1;size={size}:{encoded}\x07\n")
@@ -141,6 +161,12 @@ mod tests {
             (&[("TERM", "xterm-256color"), ("KITTY_WINDOW_ID", "1")], Some(Protocol::Kitty)),
             (&[("TERM_PROGRAM", "iTerm.app")], Some(Protocol::ITerm2)),
             (&[("TERM_PROGRAM", "WezTerm")], Some(Protocol::ITerm2)),
+            (&[("TERM", "foot")], Some(Protocol::Sixel)),
+            (&[("TERM", "xterm-256color"), ("KONSOLE_VERSION", "230801")], Some(Protocol::Sixel)),
+            (&[("TERM", "xterm-256color"), ("KONSOLE_VERSION", "211200")], None),
+            (&[("TERM", "xterm-256color"), ("BELLJAR_PICTURES", "sixel")], Some(Protocol::Sixel)),
+            (&[("TERM", "xterm-kitty"), ("BELLJAR_PICTURES", "none")], None),
+            (&[("TERM", "foot"), ("BELLJAR_PICTURES", "iterm2")], Some(Protocol::ITerm2)),
             (&[("TERM", "xterm-256color")], None),
             (&[("TERM", "tmux-256color"), ("KITTY_WINDOW_ID", "1")], None),
             (&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/t")], None),
