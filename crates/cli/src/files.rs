@@ -79,7 +79,7 @@ fn add_file(request: ExecutionRequest, option: &str) -> Result<ExecutionRequest>
         if !metadata.is_dir() {
             bail!("`:.` is for what is in a directory, and {} is a file", path.display());
         }
-        return add_children(request, path);
+        return Ok(request.with_file(".", path));
     }
     let name = match name {
         Some(name) => name.to_owned(),
@@ -92,16 +92,6 @@ fn add_file(request: ExecutionRequest, option: &str) -> Result<ExecutionRequest>
         }
     };
     Ok(request.with_file(name, path))
-}
-
-fn add_children(mut request: ExecutionRequest, directory: &Path) -> Result<ExecutionRequest> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_str().ok_or_else(|| anyhow!("{} is not UTF-8", entry.path().display()))?;
-        request = request.with_file(name, entry.path());
-    }
-    Ok(request)
 }
 
 /// Writes what a script displayed to files of a directory, beside those it made. Returns a line

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::FileResource;
@@ -184,8 +184,24 @@ fn resource(mount: &str) -> Result<FileResource> {
     else {
         bail!("--mount {mount:?}: must be HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw");
     };
-    let host = fs::canonicalize(host).with_context(|| format!("--mount {mount:?}: {host}"))?;
+    let host = from_here(Path::new(host)).with_context(|| format!("--mount {mount:?}"))?;
     Ok(FileResource { read_only, ..FileResource::new(host, guest) })
+}
+
+/// The path from the root. Links in it are left as they are: the engine decides which of them it
+/// follows. The path of the current directory has none.
+fn from_here(path: &Path) -> Result<PathBuf> {
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    let mut place = std::env::current_dir()?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next_if(|part| matches!(part, Component::ParentDir | Component::CurDir)) {
+        if part == Component::ParentDir {
+            place.pop();
+        }
+    }
+    Ok(place.join(parts.collect::<PathBuf>()))
 }
 
 /// Reads `HERE=THERE`, two absolute paths.

@@ -69,7 +69,7 @@ pub enum EngineError {
     },
     /// A file resource is reached through a link that a guest can have made.
     #[error(
-        "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because somebody else than root \
+        "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because a script \
          could have put it there. Name the place itself that is meant"
     )]
     LinkInResource {

@@ -39,7 +39,7 @@ pub(crate) struct Grant {
     pub(crate) identity: FileIdentity,
     /// The directories it is inside.
     around: Surroundings,
-    _handle: OwnedFd,
+    handle: OwnedFd,
 }
 
 /// Opens every resource of a config, in order.
@@ -73,6 +73,12 @@ impl Named<'_> {
 }
 
 impl Grant {
+    /// Held open, as a location only.
+    #[cfg(feature = "native")]
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
     fn is_inside(&self, outer: &Self) -> bool {
         self.identity != outer.identity && self.around.are_inside(outer.identity, &outer.around)
     }
@@ -121,7 +127,7 @@ pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
         metadata,
         identity,
         around,
-        _handle: file.into(),
+        handle: file.into(),
     })
 }
 

@@ -46,7 +46,7 @@ pub use launch::{LaunchError, Launched, launch, send};
 #[cfg(confine)]
 pub use memory_file::sealed_file;
 #[cfg(confine)]
-pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, LentTarget, plan_cell};
+pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 #[cfg(confine)]
 pub use proc::stand_ins;
 pub use seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};

@@ -37,23 +37,13 @@ pub struct CellLimits {
     /// directory.
     pub granted_inside: Vec<(String, String, bool)>,
     /// Where what is lent to each cell goes, in the order of
-    /// [`JailSpec::lent`](crate::JailSpec::lent).
-    pub lent: Vec<LentTarget>,
+    /// [`JailSpec::lent`](crate::JailSpec::lent). The same is mounted there already, with other
+    /// ids.
+    pub lent: Vec<String>,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, or 0 for none.
     pub landlock: u32,
-}
-
-/// Where something that is lent goes.
-#[derive(Debug, Clone)]
-pub struct LentTarget {
-    /// Its path in the cell.
-    pub path: String,
-    /// Whether it is a directory.
-    pub is_directory: bool,
-    /// Whether its place must be made, because it is inside one of the places in memory.
-    pub is_inside: bool,
 }
 
 /// The id a guest has inside its cell.
@@ -111,13 +101,13 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
             kind: place.clone(),
             target: target.clone(),
             flags: kernel::MS_BIND | kernel::MS_REC,
-            options: made_as(*is_directory).into(),
+            options: if *is_directory { MAKE_DIRECTORY } else { MAKE_FILE }.into(),
         }))
-        .chain(limits.lent.iter().map(|lent| PlannedMount {
+        .chain(limits.lent.iter().map(|target| PlannedMount {
             kind: LENT.into(),
-            target: lent.path.clone(),
+            target: target.clone(),
             flags: 0,
-            options: if lent.is_inside { made_as(lent.is_directory) } else { "" }.into(),
+            options: String::new(),
         }))
         .collect(),
         rlimits,
@@ -130,8 +120,4 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         cell_filter: filter(Supervision::Watched),
         unwatched_filter: filter(Supervision::Unwatched),
     }
-}
-
-fn made_as(is_directory: bool) -> &'static str {
-    if is_directory { MAKE_DIRECTORY } else { MAKE_FILE }
 }

@@ -153,3 +153,33 @@ fn nothing_is_replaced_in_the_directory_one_works_in() {
     assert!(place.path().join("new").exists() && !place.path().join(".envrc").exists());
     assert!(outcome.stderr.contains("Makefile (there is one where it should go)"), "{outcome:#?}");
 }
+
+/// A script may have left them in a directory that it may write to.
+#[test]
+fn links_that_a_script_could_have_left_are_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(at("place/deep")).unwrap();
+    fs::create_dir(at("secret")).unwrap();
+    fs::write(at("secret/key"), "the key").unwrap();
+    std::os::unix::fs::symlink(at("secret"), at("place/cache")).unwrap();
+    std::os::unix::fs::symlink(at("secret/key"), at("place/deep/data.csv")).unwrap();
+    let look = "import os\nfor path, _, names in os.walk('/'):\n    if 'key' in names or 'data.csv' in names: print('found', path)";
+    for options in [
+        ["--mount", &format!("{}:/c:rw", at("place/cache"))],
+        ["--mount", &format!("{}:/c", at("place/cache/key"))],
+        ["--mount", &format!("{}:/c", at("place/deep/data.csv"))],
+        ["--file", &format!("{}:.", at("place"))],
+        ["--file", &format!("{}:.", at("place/deep"))],
+        ["--file", &at("place/deep")],
+    ] {
+        let outcome = belljar(&["run", "-c", look, options[0], options[1]], "");
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{options:?}: {outcome:#?}");
+        assert!(outcome.stderr.contains("symbolic link"), "{options:?}: {outcome:#?}");
+    }
+    // From the directory one is in, dots and all.
+    let mut run = command(&["run", "-c", "print(open('/c/key').read())", "--mount", "./../secret:/c:rw"]);
+    run.current_dir(at("place"));
+    let outcome = finish(run, "");
+    assert_eq!(outcome.stdout, "the key\n", "{outcome:#?}");
+}

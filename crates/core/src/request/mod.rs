@@ -171,7 +171,8 @@ impl ExecutionRequest {
     }
 
     /// Puts a file into the script's directory before it starts: text, bytes, or the path of a file
-    /// or directory of this machine. The script owns a copy.
+    /// or directory of this machine. The script owns a copy. At `.`, a directory of this machine
+    /// means what is in it.
     #[must_use]
     pub fn with_file(mut self, path: impl Into<String>, content: impl Into<FileContent>) -> Self {
         self.files.push(InputFile::new(path, content));
@@ -200,7 +201,10 @@ impl ExecutionRequest {
             check_environment(&self.env).map_err(refused)?;
         }
         for file in &self.files {
-            GuestPath::new(&file.path)?;
+            let is_all_of_it = file.path == "." && matches!(file.content, FileContent::Host(_));
+            if !is_all_of_it {
+                GuestPath::new(&file.path)?;
+            }
         }
         collection::check(&self.collect)?;
         if let Some(name) = self.name.as_ref().filter(|name| !is_file_name(name)) {

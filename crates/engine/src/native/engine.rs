@@ -157,9 +157,7 @@ impl NativeEngine {
         let relative = |path: &str| {
             path.strip_prefix(layout::WORKSPACE).map(|path| path.trim_start_matches('/').to_owned())
         };
-        let bound = guest.granted_inside.iter().map(|(_, path, _)| path);
-        let lent = guest.lent_to.iter().map(|target| &target.path);
-        let granted_inside = bound.chain(lent).filter_map(|path| relative(path)).collect();
+        let granted_inside = guest.granted_inside.iter().filter_map(|(_, path, _)| relative(path)).collect();
         let cell_limits = self.cell_limits(config, &mut guest);
         if cell_limits.open_files < u64::from(limits.open_files) {
             guest.warnings.push(format!(

@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod ids;
 mod lender;
+mod lending;
 mod lingering;
 mod network_namespaces;
 mod reaper;

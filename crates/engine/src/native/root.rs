@@ -1,14 +1,12 @@
 //! What a guest sees of the file system: the interpreter, its libraries, its packages, and little
 //! else.
 
-use std::fs::Metadata;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use belljar_core::config::FileResource;
 use belljar_core::layout::{self, LAYER};
-use belljar_jail::{Expected, LentPlace, LentTarget, RootEntry};
+use belljar_jail::{Expected, LentPlace, RootEntry};
 
+use super::lending::{self, Lending};
 use crate::EngineError;
 use crate::builder::Layer;
 use crate::engine::Blueprint;
@@ -31,7 +29,7 @@ pub(super) struct GuestRoot {
     pub(super) granted_inside: Vec<(String, String, bool)>,
     /// What is lent to each cell, and where it goes.
     pub(super) lent: Vec<LentPlace>,
-    pub(super) lent_to: Vec<LentTarget>,
+    pub(super) lent_to: Vec<String>,
     /// For each of these, what is to be said if its owner cannot be made the guest.
     pub(super) if_foreign: Vec<String>,
     /// Warnings about grants that the files' own permissions block.
@@ -71,24 +69,22 @@ pub(super) fn lay_out(
     let resources = &blueprint.config.resources;
     let grants = grants::open_all(resources)?;
     for (resource, grant) in resources.iter().zip(&grants) {
-        let warning = guests_are_others.then(|| permission_warning(resource, &grant.metadata)).flatten();
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
-        let mut target = resource.container_path.clone();
-        let is_inside = layout::is_in_workspace(&target);
-        if guests_are_others && !resource.read_only && lent.len() < LentPlace::MOST {
-            let is_directory = grant.metadata.is_dir();
-            if !is_inside {
-                entries.push(mount_point(&target, is_directory));
+        if guests_are_others {
+            match lending::of(resource, grant, lent.len()) {
+                Lending::Lent { warning } => {
+                    warnings.extend(warning);
+                    if_foreign.push(lending::foreign(resource, &grant.metadata, lending::NO_SUCH_MOUNTS));
+                    lent.push(LentPlace { source: grant.path.clone(), identity: grant.identity });
+                    lent_to.push(resource.container_path.clone());
+                }
+                Lending::Bound { warning } => warnings.extend(warning),
             }
-            if_foreign.push(warning.unwrap_or_else(|| foreign_warning(resource)));
-            lent.push(LentPlace { source: grant.path.clone(), identity: grant.identity });
-            lent_to.push(LentTarget { path: target, is_directory, is_inside });
-            continue;
         }
-        warnings.extend(warning);
-        if is_inside {
+        let mut target = resource.container_path.clone();
+        if layout::is_in_workspace(&target) {
             let place = format!("{}/{}", layout::GRANTS, granted_inside.len());
             granted_inside.push((place.clone(), target, grant.metadata.is_dir()));
             target = place;
@@ -134,39 +130,6 @@ pub(super) fn lay_out(
         warnings,
         grants,
     })
-}
-
-/// A warning if the permissions of a granted file keep guests out, who are "others" to it.
-fn permission_warning(resource: &FileResource, metadata: &Metadata) -> Option<String> {
-    let others = metadata.permissions().mode() & 0o7;
-    let needed = match (metadata.is_dir(), resource.read_only) {
-        (true, true) => 0o5,
-        (true, false) => 0o7,
-        (false, true) => 0o4,
-        (false, false) => 0o6,
-    };
-    (others & needed != needed).then(|| {
-        format!(
-            "{} is granted, but its permissions ({:o}) keep guests out: they own nothing on the host; chmod o+{} it",
-            resource.host_path.display(),
-            metadata.permissions().mode() & 0o777,
-            if resource.read_only { "rX" } else { "rwX" },
-        )
-    })
-}
-
-/// A warning about a place that scripts may write to, if what they write there cannot belong to the
-/// place's owner.
-fn foreign_warning(resource: &FileResource) -> String {
-    format!(
-        "what scripts write below {} will belong to nobody on the host: its file system has no mounts with other ids",
-        resource.host_path.display(),
-    )
-}
-
-/// Where something is mounted in each cell.
-fn mount_point(path: &str, is_directory: bool) -> RootEntry {
-    if is_directory { RootEntry::Directory { path: path.into() } } else { file(path, "") }
 }
 
 /// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/src` and most of

@@ -100,6 +100,8 @@ impl NativeTemplate {
             network: network.number(),
             fresh_network: network.must_be_fresh(),
             hurry: need == Need::Now,
+            // Known once they are there.
+            descriptors: 0,
             egress_port: self.egress.as_ref().map(|_| guest::PROXY_PORT),
         };
         let share = Share { cgroup, host_id, network, descriptors: OfOneCell::new() };
@@ -118,7 +120,7 @@ impl NativeTemplate {
     /// Makes a cell's connections and has the zygote clone itself onto their other ends.
     async fn connect(
         &self,
-        order: CellOrder,
+        mut order: CellOrder,
         unborn: &mut Unborn<'_>,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
@@ -133,6 +135,7 @@ impl NativeTemplate {
         descriptors.extend(lent.iter().map(AsFd::as_fd));
         let cgroup = unborn.share.as_ref().map(|share| &share.cgroup);
         descriptors.extend(cgroup.into_iter().flat_map(CellCgroup::join_files));
+        order.descriptors = u32::try_from(descriptors.len()).unwrap_or(u32::MAX);
         let waiting = self.zygote.ask(order, &descriptors).await?;
         // From here on only the zygote and the cell hold these ends. So the host sees when they
         // close.

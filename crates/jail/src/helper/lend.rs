@@ -6,16 +6,20 @@
 //! made by root, outside of every jail, which is where the helper is.
 //!
 //! Where the kernel or the file system has no such mounts, a cell gets an ordinary one.
+//!
+//! What is lent stays what it was when the jail was made, whatever is mounted or unmounted on the
+//! host later: the helper has moved into a mount namespace with nothing but these places.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use super::{Named, Step, root};
 use crate::kernel::{self, Forked, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID};
-use crate::spec::{Expected, Identity, JailSpec};
+use crate::spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
 
 /// The places of one jail, and the socket on which the host asks for mounts of them.
 pub(super) struct Lender {
@@ -24,6 +28,8 @@ pub(super) struct Lender {
 }
 
 struct Place {
+    source: PathBuf,
+    identity: FileIdentity,
     handle: OwnedFd,
     user: u32,
     group: u32,
@@ -42,12 +48,45 @@ impl Lender {
             let opened = root::open(&place.source, Expected::File(place.identity)).map(File::from);
             let found = opened.and_then(|handle| Ok((handle.metadata()?, handle)));
             let (metadata, handle) = found.step(|| format!("open {}", place.source.display()))?;
-            let (user, group) = (metadata.uid(), metadata.gid());
-            let mut place = Place { handle: handle.into(), user, group, is_foreign: false };
+            let mut place = Place {
+                source: place.source.clone(),
+                identity: place.identity,
+                handle: handle.into(),
+                user: metadata.uid(),
+                group: metadata.gid(),
+                is_foreign: false,
+            };
             place.is_foreign = place.lend(first).is_err();
             places.push(place);
         }
         Ok(Self { places, socket })
+    }
+
+    /// Moves this process into a mount namespace of its own that has these places, `/proc`, and
+    /// nothing else. Nobody on the host is kept from unmounting anything else.
+    pub(super) fn settle(&mut self) -> Step<()> {
+        if self.places.is_empty() {
+            return Ok(());
+        }
+        kernel::unshare_namespaces(kernel::CLONE_NEWNS).step(|| "create a mount namespace".into())?;
+        let mut entries = vec![RootEntry::Bind {
+            source: "/proc".into(),
+            target: "/proc".into(),
+            writable: true,
+            expected: Expected::Anything,
+        }];
+        entries.extend(self.places.iter().enumerate().map(|(number, place)| RootEntry::Bind {
+            source: place.source.clone(),
+            target: format!("/{number}").into(),
+            writable: true,
+            expected: Expected::File(place.identity),
+        }));
+        root::build_and_enter(&entries)?;
+        for (number, place) in self.places.iter_mut().enumerate() {
+            let inside = format!("/{number}");
+            place.handle = kernel::open_path(&inside).step(|| format!("open {}", place.source.display()))?;
+        }
+        Ok(())
     }
 
     /// The numbers of the places in which ids stay what they are.
@@ -121,6 +160,9 @@ fn exchanging(user: u32, group: u32, id: u32) -> io::Result<OwnedFd> {
 fn exchange(one: u32, other: u32) -> String {
     /// The highest number is no id.
     const END: u32 = u32::MAX;
+    if one == other {
+        return format!("0 0 {END}\n");
+    }
     let (low, high) = (one.min(other), one.max(other));
     let parts = [
         (0, 0, low),
@@ -139,7 +181,7 @@ mod tests {
 
     #[test]
     fn two_ids_change_places_and_no_other_does() {
-        for (one, other) in [(0, 7), (7, 0), (1000, 0x7000_0001), (6, 7), (5, u32::MAX - 1)] {
+        for (one, other) in [(0, 7), (7, 0), (1000, 0x7000_0001), (6, 7), (5, u32::MAX - 1), (7, 7)] {
             let map: Vec<[u32; 3]> = exchange(one, other)
                 .lines()
                 .map(|line| {

@@ -19,7 +19,7 @@ pub(super) fn enter(
     jailed: &str,
     host: &OwnedFd,
     passed_on: Vec<OwnedFd>,
-    lender: Lender,
+    mut lender: Lender,
 ) -> Step<i32> {
     if spec.identity == Identity::Single {
         identity::enter_single_id_namespace()?;
@@ -41,6 +41,7 @@ pub(super) fn enter(
             kernel::send_with_descriptors(CONTROL, jailed.as_bytes(), &[pidfd.as_raw_fd()])
                 .step(|| "hand over the zygote".into())?;
             answer.answer(pid, spec.identity)?;
+            lender.settle()?;
             watch(pid, &pidfd, host, lender)
         }
     }

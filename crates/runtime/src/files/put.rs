@@ -51,6 +51,10 @@ async fn put_all(
     mut given: Option<&mut Given>,
 ) -> Result<(), FilesError> {
     for file in files {
+        if let (".", FileContent::Host(host)) = (file.path.as_str(), &file.content) {
+            put_from_host(workspace, None, host, given.as_deref_mut()).await?;
+            continue;
+        }
         let path = GuestPath::new(&file.path)?;
         match &file.content {
             FileContent::Bytes(bytes) => {
@@ -60,7 +64,7 @@ async fn put_all(
                 }
             }
             FileContent::Host(host) => {
-                put_from_host(workspace, &path, host, given.as_deref_mut()).await?;
+                put_from_host(workspace, Some(&path), host, given.as_deref_mut()).await?;
             }
             other => {
                 let reason = format!("{other:?} is not known here");
@@ -87,10 +91,11 @@ pub(super) async fn write(
     workspace.finish().await.map_err(failed)
 }
 
-/// A file or a directory of this machine. A link is followed if it was named, and not below that.
+/// A file or a directory of this machine, or what is in a directory. A link is followed if it was
+/// named, and not below that.
 async fn put_from_host(
     workspace: &mut dyn Files,
-    to: &GuestPath,
+    to: Option<&GuestPath>,
     host: &Path,
     mut given: Option<&mut Given>,
 ) -> Result<(), FilesError> {
@@ -99,6 +104,9 @@ async fn put_from_host(
     let real = std::fs::canonicalize(host).map_err(failed)?;
     let metadata = std::fs::metadata(&real).map_err(failed)?;
     if metadata.is_file() {
+        let to = to.ok_or_else(|| {
+            unusable(host.to_owned(), "`.` is for what is in a directory, and it is a file")
+        })?;
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
         };
@@ -118,13 +126,18 @@ async fn put_from_host(
         let reason = format!("it has more than {MOST_ENTRIES} files and directories");
         return Err(unusable(host.to_owned(), &reason));
     }
-    let made = workspace.make_directory(to).await;
-    made.map_err(|error| FilesError::inside(to.as_str(), error))?;
+    if let Some(to) = to {
+        let made = workspace.make_directory(to).await;
+        made.map_err(|error| FilesError::inside(to.as_str(), error))?;
+    }
     for entry in listing.entries {
         let shown = host.join(&entry.path);
         let name = entry.path.to_str().and_then(|name| GuestPath::new(name).ok());
         let name = name.ok_or_else(|| unusable(shown.clone(), "its name is not UTF-8"))?;
-        let to = GuestPath::new(&format!("{to}/{name}"))?;
+        let to = match to {
+            Some(to) => GuestPath::new(&format!("{to}/{name}"))?,
+            None => name.clone(),
+        };
         match entry.kind {
             EntryKind::File => {
                 let is_executable = entry.is_executable;

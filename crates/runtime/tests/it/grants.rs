@@ -134,7 +134,79 @@ async fn many_places_can_be_written_to() {
     let script = "for n in range(20):\n    open(f'{\"/data\" if n % 2 == 0 else \"/workspace/data\"}/{n}/new', 'w').write(str(n))";
     let result = run_with(&runtime, resources, script).await;
     assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
+    let not_lent = result.warnings.iter().filter(|warning| warning.contains("places are lent already"));
+    assert_eq!(not_lent.count(), if rustix::process::geteuid().is_root() { 4 } else { 0 }, "{result:#?}");
     for (number, place) in places.iter().enumerate() {
         assert_eq!(fs::read_to_string(place.join("new")).unwrap(), number.to_string());
     }
+}
+
+/// A program that runs as its owner keeps doing so when it is changed through a mapping.
+#[tokio::test]
+async fn no_program_that_runs_as_its_owner_can_be_changed() {
+    if !only_on("native", WHY) || !is_root() {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let here = tempfile::tempdir().unwrap();
+    let place = private(here.path(), "place", None);
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(place.join("deep")).unwrap();
+    let tool = place.join("deep/tool");
+    fs::write(&tool, vec![b'x'; 4096]).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).unwrap();
+    let script = "import mmap, os\ntry:\n    mmap.mmap(os.open('/d/deep/tool', os.O_RDWR), 0)[:4] = b'evil'\nexcept OSError as error:\n    emit_result(type(error).__name__)";
+    let result = run_with(&runtime, vec![to_write(&place, "/d")], script).await;
+    assert_eq!(data(&result), "\"PermissionError\"", "{result:#?}");
+    assert_eq!(fs::read(&tool).unwrap(), vec![b'x'; 4096]);
+    let warned = result.warnings.join("\n");
+    assert!(warned.contains("deep/tool") && warned.contains("what everybody can"), "{warned}");
+}
+
+/// What the host does to a place while its sandbox is there concerns no later cell.
+#[tokio::test]
+async fn a_granted_file_may_be_replaced_on_the_host() {
+    if !only_on("native", WHY) {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let here = tempfile::tempdir().unwrap();
+    let place = private(here.path(), "place", None);
+    let file = place.join("file");
+    fs::write(&file, "one").unwrap();
+    for (path, mode) in [(&place, 0o755), (&file, 0o644)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let resources = vec![to_write(&file, "/data/file")];
+    let sandbox = sandbox_with(&runtime, SandboxConfig { resources, ..config() }).await;
+    for turn in 0..3 {
+        let run = sandbox.run("emit_result(open('/data/file').read())");
+        let result = tokio::time::timeout(HANG, run).await.expect("it hangs").unwrap();
+        assert_eq!(data(&result), "\"one\"", "{turn}: {result:#?}");
+        fs::write(place.join("new"), "two").unwrap();
+        fs::rename(place.join("new"), &file).unwrap();
+    }
+}
+
+/// A tool file may read a place when it is loaded, before there is any cell.
+#[tokio::test]
+async fn tools_see_a_place_that_scripts_may_write_to() {
+    use belljar_runtime::{Blueprint, ToolSource};
+    if !only_on("native", WHY) {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let here = tempfile::tempdir().unwrap();
+    let place = private(here.path(), "place", None);
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.join("settings"), "42").unwrap();
+    fs::set_permissions(place.join("settings"), fs::Permissions::from_mode(0o644)).unwrap();
+    let resources = vec![to_write(&place, "/data/place")];
+    let mut blueprint = Blueprint::new(SandboxConfig { resources, ..config() });
+    let source = "SETTING = int(open('/data/place/settings').read())\ndef setting():\n    return SETTING\n";
+    blueprint.tools = vec![ToolSource { file_name: "t.py".into(), source: source.into() }];
+    let sandbox = runtime.prepare(blueprint, &mut |_| {}).await.unwrap();
+    let script = "open('/data/place/new', 'w').write('x')\nemit_result(setting())";
+    let result = tokio::time::timeout(HANG, sandbox.run(script)).await.expect("it hangs").unwrap();
+    assert_eq!(data(&result), "42", "{result:#?}");
 }

@@ -143,7 +143,12 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
         let options = make_place(mount).step(|| format!("make {}", mount.target))?;
         if mount.kind == LENT {
             let tree = lent.next().copied().unwrap_or(-1);
-            kernel::attach_tree(tree, &mount.target).step(|| format!("mount {}", mount.target))?;
+            match kernel::attach_tree(tree, &mount.target) {
+                // The host has removed or replaced what was lent. What the zygote has there is the
+                // same, and stays.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                attached => attached.step(|| format!("mount {}", mount.target))?,
+            }
             continue;
         }
         kernel::mount_at(&mount.kind, &mount.target, &mount.kind, mount.flags, options)

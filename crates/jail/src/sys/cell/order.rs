@@ -15,6 +15,9 @@ pub struct CellOrder {
     pub fresh_network: bool,
     /// Whether somebody is waiting for this cell.
     pub hurry: bool,
+    /// How many descriptors come with it. The kernel leaves out what a zygote has no room for, and
+    /// a cell without one of its control groups would have no limit.
+    pub descriptors: u32,
     /// The port on the cell's loopback where the host's proxy listens. `None` if the cell has no
     /// egress.
     pub egress_port: Option<NonZeroU16>,
@@ -22,7 +25,7 @@ pub struct CellOrder {
 
 impl CellOrder {
     /// The length of an order.
-    pub(crate) const BYTES: usize = 20;
+    pub(crate) const BYTES: usize = 24;
 
     /// The order as bytes.
     pub fn encode(self) -> [u8; Self::BYTES] {
@@ -31,6 +34,7 @@ impl CellOrder {
             self.network,
             u32::from(self.fresh_network),
             u32::from(self.hurry),
+            self.descriptors,
             self.egress_port.map_or(0, |port| u32::from(port.get())),
         ];
         let mut bytes = [0; Self::BYTES];
@@ -46,12 +50,13 @@ impl CellOrder {
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u32::from_le_bytes(*chunk);
         }
-        let [host_id, network, fresh_network, hurry, egress_port] = words;
+        let [host_id, network, fresh_network, hurry, descriptors, egress_port] = words;
         Self {
             host_id: NonZeroU32::new(host_id),
             network,
             fresh_network: fresh_network != 0,
             hurry: hurry != 0,
+            descriptors,
             egress_port: u16::try_from(egress_port).ok().and_then(NonZeroU16::new),
         }
     }
@@ -65,12 +70,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_survives_the_trip(host_id in any::<u32>(), network in any::<u32>(), fresh_network in any::<bool>(), hurry in any::<bool>(), port in any::<u16>()) {
+        fn an_order_survives_the_trip(host_id in any::<u32>(), network in any::<u32>(), fresh_network in any::<bool>(), hurry in any::<bool>(), descriptors in any::<u32>(), port in any::<u16>()) {
             let order = CellOrder {
                 host_id: NonZeroU32::new(host_id),
                 network,
                 fresh_network,
                 hurry,
+                descriptors,
                 egress_port: NonZeroU16::new(port),
             };
             prop_assert_eq!(CellOrder::decode(order.encode()), order);

@@ -33,6 +33,9 @@ use super::plan::CellPlan;
 /// hierarchy.
 const MOST_DESCRIPTORS: usize = 40;
 
+/// Too many open files.
+const EMFILE: i32 = 24;
+
 /// What a new cell learns about itself.
 pub(crate) struct NewCell {
     pub(crate) channel: RawFd,
@@ -55,9 +58,13 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
         let descriptors = &descriptors[..count];
         if let &[stdout, stderr, status, ref rest @ ..] = descriptors {
             let (lent, cgroups) = rest.split_at(plan.lent().min(rest.len()));
-            let CellOrder { host_id, network, fresh_network, hurry, egress_port } =
+            let CellOrder { host_id, network, fresh_network, hurry, egress_port, descriptors: sent } =
                 CellOrder::decode(request);
-            match networks.enter(network, fresh_network).and_then(|()| connections(egress_port)) {
+            let entered = match sent as usize == count {
+                true => networks.enter(network, fresh_network),
+                false => Err(io::Error::from_raw_os_error(EMFILE)),
+            };
+            match entered.and_then(|()| connections(egress_port)) {
                 Err(error) => report(status, format!("Fnetwork namespace: {error}").as_bytes()),
                 Ok((ours, theirs, listener)) => {
                     let channel = theirs.as_raw_fd();
