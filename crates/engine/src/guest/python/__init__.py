@@ -21,8 +21,8 @@ Hence the C functions below `json` and `signal` instead of the Python ones aroun
 objects made ahead of need.
 
     cell        zygote and cell: from the first line to the last request
-    template    what all cells share, made once        tools, preload   what is loaded for it
-    trial       tries what may fail                    forks            what is done after a clone
+    template    what all cells share, made once        forks            what is done after a clone
+    tools, preload, trial                              what is loaded for it, if there is anything
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
@@ -50,8 +50,8 @@ from . import library
 from . import conversions, figures, rich, displays, watch
 
 # Then what every run needs, in a row; see `library`.
-from . import values, traces, trial, preload, strays, alarm, channel, interrupts, output, execution
-from . import namespace, scripts, tools, template, cell
+from . import values, traces, strays, alarm, channel, interrupts, output, execution
+from . import namespace, scripts, template, cell
 
 # isort: on
 from .cell import READY, enter, serve, single, zygote
@@ -73,7 +73,6 @@ __all__ = [
     "library",
     "namespace",
     "output",
-    "preload",
     "prepare",
     "prepare_for_clone",
     "report",
@@ -83,9 +82,7 @@ __all__ = [
     "single",
     "strays",
     "template",
-    "tools",
     "traces",
-    "trial",
     "values",
     "warm_up",
     "watch",

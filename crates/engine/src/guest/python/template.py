@@ -11,9 +11,7 @@ from . import execution, forks, output, watch
 from .channel import Channel
 from .interrupts import Interrupts
 from .namespace import new_main
-from .preload import preload, streams_aside
 from .scripts import SCRIPT_NAME, Scripts
-from .tools import load_tools, tool_files
 from .traces import one_line
 from .values import rules
 
@@ -53,8 +51,12 @@ class Template:
     def load(self, settings):
         layout = settings["layout"]
         names, dependencies = settings["preload"], settings["dependencies"]
-        if not (tool_files(layout["tools"]) or names or dependencies):
+        if not (_has_files(layout["tools"]) or names or dependencies):
             return
+        # Most templates have nothing to load, and start sooner without what loads it.
+        from .preload import preload, streams_aside
+        from .tools import load_tools
+
         with forks.Generators() as generators, streams_aside():
             self.tools, self.warnings = load_tools(layout["tools"])
             warnings, self.vouched = preload(settings)
@@ -69,6 +71,13 @@ class Template:
             self.warnings.append(
                 f"written while tools and packages were loaded, and not in any cell: {shown}"
             )
+
+
+def _has_files(directory):
+    try:
+        return bool(os.listdir(directory))
+    except FileNotFoundError:
+        return False
 
 
 def prepare(settings):

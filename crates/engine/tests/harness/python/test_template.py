@@ -1,5 +1,6 @@
 """What cells share: tools, modules imported ahead, the report to the host."""
 
+import importlib
 import os
 import random
 import sys
@@ -10,7 +11,9 @@ import unittest
 from support import harness, request, run
 
 forks, template = harness.forks, harness.template
-preload, tools, trial = harness.preload, harness.tools, harness.trial
+preload, tools, trial = (
+    importlib.import_module(f"belljar_harness.{name}") for name in ("preload", "tools", "trial")
+)
 base_globals = harness.namespace.base_globals
 
 
