@@ -39,6 +39,7 @@ pub(crate) struct Grant {
     pub(crate) identity: FileIdentity,
     /// The directories it is inside.
     around: Surroundings,
+    #[cfg_attr(not(feature = "native"), expect(dead_code, reason = "it only keeps the file open"))]
     handle: OwnedFd,
 }
 
