@@ -8,7 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::{Display, ExecutionId, ExecutionResult, Json};
+use crate::{Display, ExecutionId, ExecutionResult, Json, ToolCallRecord};
 
 /// One thing that happened in one execution. Events come in the order in which the host learned of
 /// them.
@@ -32,8 +32,8 @@ impl Event {
 
 /// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
 ///
-/// Only the host makes `Denied`, `Leftover`, `Warning` and `Ended`. No guest can make one. The
-/// other kinds report what the guest sent.
+/// Only the host makes `ToolResult`, `Denied`, `Leftover`, `Warning` and `Ended`. No guest can make
+/// one. The other kinds report what the guest sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -70,6 +70,22 @@ pub enum EventKind {
     Display {
         /// What it showed.
         display: Display,
+    },
+    /// The script calls a tool of the host's.
+    ToolCall {
+        /// The number of the call in its execution's cell.
+        call_id: u64,
+        /// The name of the tool.
+        tool: String,
+        /// Its arguments by name.
+        args: Json,
+    },
+    /// A tool of the host's has answered.
+    ToolResult {
+        /// The call that it answers.
+        call: ToolCallRecord,
+        /// What the tool had to say, on success or failure.
+        message: String,
     },
     /// The script failed.
     Error {
@@ -130,6 +146,8 @@ impl EventKind {
             Self::Intermediate { .. } => "intermediate",
             Self::FinalResult { .. } => "final_result",
             Self::Display { .. } => "display",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolResult { .. } => "tool_result",
             Self::Error { .. } => "error",
             Self::Denied { .. } => "denied",
             Self::ScriptDone => "script_done",
@@ -158,6 +176,15 @@ impl Serialize for Event {
             }
             EventKind::FinalResult { data } => map.serialize_entry("data", data)?,
             EventKind::Display { display } => map.serialize_entry("data", display.data())?,
+            EventKind::ToolCall { call_id, tool, args } => {
+                map.serialize_entry("call_id", call_id)?;
+                map.serialize_entry("tool", tool)?;
+                map.serialize_entry("args", args)?;
+            }
+            EventKind::ToolResult { call, message } => {
+                call.serialize_fields(&mut map)?;
+                map.serialize_entry("message", message)?;
+            }
             EventKind::Error { message, traceback } => {
                 map.serialize_entry("message", message)?;
                 map.serialize_entry("traceback", traceback)?;
@@ -196,6 +223,10 @@ impl<'de> Deserialize<'de> for Event {
             target: Option<String>,
             rule: Option<String>,
             stream: Option<OutputStream>,
+            call_id: Option<u64>,
+            tool: Option<String>,
+            #[serde(default, deserialize_with = "present")]
+            args: Option<Json>,
         }
         /// Here `null` is a value, not a missing field.
         fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
@@ -223,6 +254,15 @@ impl<'de> Deserialize<'de> for Event {
             "display" => {
                 let display = Display::from_data(&need(fields.data, "data")?).map_err(D::Error::custom)?;
                 EventKind::Display { display }
+            }
+            "tool_call" => EventKind::ToolCall {
+                call_id: need(fields.call_id, "call_id")?,
+                tool: need(fields.tool, "tool")?,
+                args: need(fields.args, "args")?,
+            },
+            "tool_result" => {
+                let call = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+                EventKind::ToolResult { call, message: need(fields.message, "message")? }
             }
             "error" => {
                 EventKind::Error { message: need(fields.message, "message")?, traceback: fields.traceback }

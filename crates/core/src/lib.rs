@@ -35,6 +35,7 @@ mod request;
 mod result;
 mod script_metadata;
 mod secret;
+mod tool_call;
 mod verdict;
 pub mod wire;
 
@@ -53,4 +54,5 @@ pub use request::{CollectLimits, ExecutionRequest, FileContent, InputFile, Scrip
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
 pub use script_metadata::{ScriptMetadata, ScriptMetadataError, ScriptMetadataFault};
 pub use secret::Secret;
+pub use tool_call::{MOST_TOOL_CALLS, ToolCallRecord};
 pub use verdict::Verdict;

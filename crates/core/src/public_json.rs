@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::{
     Collected, CollectedFile, Decision, Display, Event, EventKind, ExecutionId, ExecutionMode,
     ExecutionRequest, ExecutionResult, Intermediate, Json, LogLevel, LogLine, NetworkVerdict, OutputStream,
-    Usage, Verdict,
+    ToolCallRecord, Usage, Verdict,
 };
 
 /// A result with something in every field.
@@ -25,6 +25,7 @@ pub(crate) fn result() -> ExecutionResult {
         final_data: Json::parse(r#"{"b":1.50,"a":[null]}"#).ok(),
         intermediates: vec![Intermediate::new("part", Json::parse("[1, 2]").unwrap())],
         displays: vec![shown()],
+        tool_calls: vec![called()],
         logs: vec![LogLine::new(LogLevel::Warning, "look")],
         stdout: "out\n".into(),
         stderr: "err".into(),
@@ -59,6 +60,12 @@ pub(crate) fn result() -> ExecutionResult {
     }
 }
 
+fn called() -> ToolCallRecord {
+    let mut call = ToolCallRecord::new(7, "search");
+    (call.duration_ms, call.bytes_in, call.bytes_out) = (1.5, 13, 4);
+    call
+}
+
 fn shown() -> Display {
     crate::display::tests::display(
         r#"{"application/json":{"b":1.50},"image/png":"iVBORw==","text/plain":"<Figure>"}"#,
@@ -78,6 +85,12 @@ fn kinds() -> Vec<EventKind> {
         EventKind::Intermediate { label: "part".into(), data: Json::parse("[1, 2]").unwrap() },
         EventKind::FinalResult { data: Json::parse("null").unwrap() },
         EventKind::Display { display: shown() },
+        EventKind::ToolCall {
+            call_id: 7,
+            tool: "search".into(),
+            args: Json::parse(r#"{"query":"x"}"#).unwrap(),
+        },
+        EventKind::ToolResult { call: called(), message: "nothing found".into() },
         EventKind::Error { message: "ValueError: no".into(), traceback: Some("Traceback …".into()) },
         EventKind::Error { message: "no".into(), traceback: None },
         EventKind::Denied { target: "evil.example:443".into(), rule: "not in allowed_hosts".into() },
@@ -250,6 +263,7 @@ fn results() -> impl Strategy<Value = ExecutionResult> {
                     .map(|(label, data)| Intermediate::new(label, data))
                     .collect(),
                 displays: texts.iter().map(|_| shown()).collect(),
+                tool_calls: texts.iter().map(|_| called()).collect(),
                 logs: texts.iter().map(|text| LogLine::new(LogLevel::Debug, text)).collect(),
                 stdout: text.clone(),
                 stderr: texts.concat(),

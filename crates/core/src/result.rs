@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{CollectedFile, Decision, Display, ExecutionId, Json, LogLevel, Verdict};
+use crate::{CollectedFile, Decision, Display, ExecutionId, Json, LogLevel, ToolCallRecord, Verdict};
 
 /// The outcome of one execution, built by the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,10 @@ pub struct ExecutionResult {
     /// Everything the script showed, in order: by `display`, as a figure, as the value of its last
     /// line. Kept on failure too.
     pub displays: Vec<Display>,
+    /// Every call of a tool of the host's that was answered, in the order of the answers. At most
+    /// [`MOST_TOOL_CALLS`](crate::MOST_TOOL_CALLS) are kept; a warning says how many more there
+    /// were.
+    pub tool_calls: Vec<ToolCallRecord>,
     /// Every `emit_log`, in order.
     pub logs: Vec<LogLine>,
     /// Everything written to descriptor 1.
@@ -70,6 +74,7 @@ impl ExecutionResult {
             final_data: None,
             intermediates: Vec::new(),
             displays: Vec::new(),
+            tool_calls: Vec::new(),
             logs: Vec::new(),
             stdout: String::new(),
             stderr: String::new(),
@@ -165,6 +170,7 @@ impl ExecutionResult {
         map.serialize_entry("final_data", &self.final_data)?;
         map.serialize_entry("intermediates", &self.intermediates)?;
         map.serialize_entry("displays", &self.displays)?;
+        map.serialize_entry("tool_calls", &self.tool_calls)?;
         map.serialize_entry("logs", &self.logs)?;
         map.serialize_entry("stdout", &self.stdout)?;
         map.serialize_entry("stderr", &self.stderr)?;
@@ -193,6 +199,8 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             intermediates: Vec<Intermediate>,
             #[serde(default)]
             displays: Vec<Display>,
+            #[serde(default)]
+            tool_calls: Vec<ToolCallRecord>,
             logs: Vec<LogLine>,
             stdout: String,
             stderr: String,
@@ -215,6 +223,7 @@ impl<'de> Deserialize<'de> for ExecutionResult {
             final_data: fields.final_data,
             intermediates: fields.intermediates,
             displays: fields.displays,
+            tool_calls: fields.tool_calls,
             logs: fields.logs,
             stdout: fields.stdout,
             stderr: fields.stderr,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
+use serde::Serialize;
 
 use crate::cell::Cell;
 use crate::{Capabilities, EngineError, Progress};
@@ -72,6 +73,8 @@ pub struct Blueprint {
     pub config: SandboxConfig,
     /// Functions that scripts may call.
     pub tools: Vec<ToolSource>,
+    /// Functions that scripts may call, and that the host carries out.
+    pub host_tools: Vec<HostToolFace>,
     /// Values, by name, of the secrets that the engine's proxy injects into requests, as the config
     /// says. No cell sees them. A runtime fills them in from its own secrets. Callers who use an
     /// engine directly set them here.
@@ -84,7 +87,13 @@ pub struct Blueprint {
 impl Blueprint {
     /// A config without tools.
     pub fn new(config: SandboxConfig) -> Self {
-        Self { config, tools: Vec::new(), injected: BTreeMap::new(), is_lenient: false }
+        Self {
+            config,
+            tools: Vec::new(),
+            host_tools: Vec::new(),
+            injected: BTreeMap::new(),
+            is_lenient: false,
+        }
     }
 
     /// Goes on with secrets that have no value and tools that do not load.
@@ -102,6 +111,33 @@ pub struct ToolSource {
     pub file_name: String,
     /// Its source text.
     pub source: String,
+}
+
+/// What a script sees of a tool that the host carries out: a function.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostToolFace {
+    /// The function's name.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Its parameters. Those that are required come first.
+    pub parameters: Vec<HostParameter>,
+    /// Whether it returns what the tool found and raises if the tool failed. Otherwise it returns a
+    /// `ToolResponse` in any case.
+    pub raises: bool,
+}
+
+/// A parameter of such a function.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HostParameter {
+    /// Its name.
+    pub name: String,
+    /// Its kind in Python, such as `str`.
+    pub annotation: Option<String>,
+    /// What is shown as its value if a call does not name it. The host decides what it is then.
+    pub default: serde_json::Value,
+    /// Whether every call must name it.
+    pub required: bool,
 }
 
 /// The outcome of `prepare`: interpreter, tools, warnings.

@@ -13,11 +13,12 @@ use belljar_engine::{Cell, CellUsage, Leftovers, Process, Until};
 use tracing::{Instrument, Span};
 
 use crate::control::Wishes;
-use crate::conversation::{Concluded, Conversation, Input, Listener, Progress, Terms};
+use crate::conversation::{Calls, Concluded, Conversation, Input, Listener, Progress, Terms};
 use crate::deadlines::{Allowance, Deadlines};
 use crate::files::{Collection, Wanted, put};
 use crate::mask::Mask;
 use crate::meters::{Identity, RunMeters, note_cell, note_result};
+use crate::tools::HostTools;
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
 
@@ -34,6 +35,7 @@ pub struct ScriptExecutor {
     /// Built once: it is a search for all values, and every run shares it.
     mask: Mask,
     engine: &'static str,
+    tools: HostTools,
     warnings: Arc<[String]>,
     listener_timeout: Duration,
     meters: Arc<RunMeters>,
@@ -63,6 +65,7 @@ impl ScriptExecutor {
             secrets: Arc::default(),
             mask: Mask::default(),
             engine,
+            tools: HostTools::default(),
             warnings: Arc::default(),
             listener_timeout: LISTENER_TIMEOUT,
             meters: Arc::new(RunMeters::new(engine)),
@@ -87,6 +90,13 @@ impl ScriptExecutor {
         self.required_secrets = required;
         self.mask = Mask::new(values.values().chain(more));
         self.secrets = values;
+        self
+    }
+
+    /// Sets the tools of the host's that scripts can call.
+    #[must_use]
+    pub(crate) fn with_tools(mut self, tools: HostTools) -> Self {
+        self.tools = tools;
         self
     }
 
@@ -238,8 +248,10 @@ impl ScriptExecutor {
         })
         .to_line();
         let started = Instant::now();
+        let calls = Calls::new(Arc::clone(&self.tools), self.mask.clone(), id.clone());
         let conversation = Conversation {
             cell,
+            calls,
             transcript: Transcript::new(id, mode, self.mask.clone()),
             seal: &seal,
             limit,

@@ -40,6 +40,7 @@ mod session;
 mod sink;
 mod stdin;
 mod stream;
+mod tools;
 mod transcript;
 mod utf8;
 mod warnings;
@@ -50,15 +51,15 @@ pub use belljar_core::config::{
 pub use belljar_core::{
     CollectLimits, Collected, CollectedFile, Decision, Display, DisplayData, Event, EventKind, ExecutionId,
     ExecutionRequest, ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine,
-    NetworkVerdict, OutputStream, ScriptError, Secret, Stdin, StdinStream, Usage, Verdict, is_combining,
-    is_printable, json_line,
+    NetworkVerdict, OutputStream, ScriptError, Secret, Stdin, StdinStream, ToolCallRecord, Usage, Verdict,
+    is_combining, is_printable, json_line,
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;
 pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolKey, TemplateStats};
 pub use belljar_engine::{
-    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, Forked, IntoEngine, Progress,
-    ProtectionState, ProtectionStatus, TemplateReport, ToolSource,
+    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, Forked, HostParameter, HostToolFace,
+    IntoEngine, Progress, ProtectionState, ProtectionStatus, TemplateReport, ToolSource,
 };
 pub use control::RunHandle;
 pub use error::RuntimeError;
@@ -72,3 +73,4 @@ pub use session::Session;
 pub use sink::EventSink;
 pub use stdin::{stdin_from_async_reader, stdin_from_reader, stdin_from_stream};
 pub use stream::Execution;
+pub use tools::{Equipped, HostTool, ToolContext, ToolError, ToolFailure, ToolRegistry};

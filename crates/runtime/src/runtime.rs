@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_core::config::SandboxConfig;
 use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
 use belljar_engine::{
     Background, Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress,
 };
 
 use crate::executor::ScriptExecutor;
-use crate::{RuntimeError, Sandbox, Secrets};
+use crate::{Equipped, RuntimeError, Sandbox, Secrets};
 
 /// Belljar, embedded. It needs nothing around it. Cheap to clone; all clones are one runtime.
 ///
@@ -159,10 +158,15 @@ impl Runtime {
         self.engine.capabilities()
     }
 
-    /// Makes a config ready, without tools. A config that is already ready is shared. Concurrent
-    /// calls for one config make it ready once.
-    pub async fn sandbox(&self, config: SandboxConfig) -> Result<Sandbox, RuntimeError> {
-        self.prepare(Blueprint::new(config), &mut |_| {}).await
+    /// Makes a config ready, with its tools if it has any
+    /// ([`ToolRegistry::for_config`](crate::ToolRegistry::for_config)). A config that is already
+    /// ready is shared. Concurrent calls for one config make it ready once.
+    pub async fn sandbox(&self, equipped: impl Into<Equipped>) -> Result<Sandbox, RuntimeError> {
+        let Equipped { config, tools } = equipped.into();
+        let (guest, faces, host) = tools.into_parts();
+        let blueprint = Blueprint { tools: guest, host_tools: faces, ..Blueprint::new(config) };
+        let sandbox = self.prepare(blueprint, &mut |_| {}).await?;
+        Ok(sandbox.with_tools(host))
     }
 
     /// Makes a config and its tools ready. `progress` is called during long installs. Dropping the

@@ -11,6 +11,7 @@ use crate::control::{RunHandle, Wishes};
 use crate::conversation::Listener;
 use crate::executor::{Run, ScriptExecutor};
 use crate::meters::{Identity, note_cell};
+use crate::tools::HostTools;
 use crate::{EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; all clones are one sandbox.
@@ -53,6 +54,11 @@ impl Sandbox {
     #[must_use]
     pub fn with_listener_timeout(mut self, within: Duration) -> Self {
         self.executor = self.executor.with_listener_timeout(within);
+        self
+    }
+
+    pub(crate) fn with_tools(mut self, tools: HostTools) -> Self {
+        self.executor = self.executor.with_tools(tools);
         self
     }
 

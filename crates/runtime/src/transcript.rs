@@ -19,8 +19,8 @@ use belljar_core::config::ExecutionMode;
 use belljar_core::json::Repairs;
 use belljar_core::wire::GuestFrame;
 use belljar_core::{
-    Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLine, NetworkVerdict,
-    OutputStream, Usage,
+    Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLine, MOST_TOOL_CALLS,
+    NetworkVerdict, OutputStream, ToolCallRecord, Usage,
 };
 use belljar_engine::Leftovers;
 
@@ -45,6 +45,8 @@ pub(crate) struct Transcript {
     failure: Option<Failure>,
     is_done: bool,
     intermediates: Vec<Intermediate>,
+    tool_calls: Vec<ToolCallRecord>,
+    unlisted_calls: u64,
     shown: Shown,
     logs: Vec<LogLine>,
     refusals: Refusals,
@@ -87,6 +89,8 @@ impl Transcript {
             failure: None,
             is_done: false,
             intermediates: Vec::new(),
+            tool_calls: Vec::new(),
+            unlisted_calls: 0,
             shown: Shown::default(),
             logs: Vec::new(),
             refusals: Refusals::default(),
@@ -164,6 +168,20 @@ impl Transcript {
         Some(self.event(kind))
     }
 
+    /// Takes in a call of a host tool.
+    pub(crate) fn tool_call(&mut self, call_id: u64, tool: String, args: Json) -> Event {
+        self.event(EventKind::ToolCall { call_id, tool, args })
+    }
+
+    /// Takes in the answer of a host tool.
+    pub(crate) fn tool_result(&mut self, call: ToolCallRecord, message: String) -> Event {
+        match self.tool_calls.len() < MOST_TOOL_CALLS {
+            true => self.tool_calls.push(call.clone()),
+            false => self.unlisted_calls += 1,
+        }
+        self.event(EventKind::ToolResult { call, message })
+    }
+
     /// Takes in a refusal of the proxy.
     pub(crate) fn denied(&mut self, decision: &Decision) -> Option<Event> {
         let NetworkVerdict::Denied { rule } = &decision.verdict else { return None };
@@ -233,6 +251,7 @@ impl Transcript {
             repairs: [self.repairs[0], self.repairs[1], self.shown.repairs],
             missing_displays: self.shown.missing,
             leftover_bytes: self.leftover_bytes,
+            unlisted_calls: self.unlisted_calls,
         };
         let mut warnings = warnings::about(&seen, facts, &verdict);
         // The script chose the names of its files, so they may hold secrets.
@@ -251,6 +270,7 @@ impl Transcript {
         result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
         result.intermediates = self.intermediates;
         result.displays = self.shown.displays;
+        result.tool_calls = self.tool_calls;
         result.logs = self.logs;
         result.stdout = self.stdout.text;
         result.stderr = self.stderr.text;

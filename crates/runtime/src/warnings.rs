@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use belljar_core::Verdict;
 use belljar_core::config::ExecutionMode;
 use belljar_core::display::MOST_DISPLAYS;
 use belljar_core::json::Repairs;
 use belljar_core::wire::OUTCOME_GRACE;
+use belljar_core::{MOST_TOOL_CALLS, Verdict};
 
 use crate::transcript::{Ending, Facts, MissingDisplays, cause_of_death};
 
@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) repairs: [Repairs; 3],
     pub(crate) missing_displays: MissingDisplays,
     pub(crate) leftover_bytes: usize,
+    /// Answered calls that the result does not list.
+    pub(crate) unlisted_calls: u64,
 }
 
 /// All warnings, in the order in which their causes happened.
@@ -32,6 +34,7 @@ pub(crate) fn about(seen: &Seen, facts: &Facts<'_>, verdict: &Verdict) -> Vec<St
         .into_iter()
         .chain(repaired)
         .chain(missing(seen.missing_displays))
+        .chain(unlisted(seen.unlisted_calls))
         .chain(seen.outcome.and_then(|outcome| afterwards(seen.mode, outcome, facts)))
         .chain(facts.stdin_failure.as_ref().map(|reason| format!("the script's input ended early: {reason}")))
         .chain(killed(facts, verdict))
@@ -45,6 +48,12 @@ fn leftovers(bytes: usize) -> Option<String> {
             "threads or processes of earlier steps printed {bytes} bytes after their step had ended; they are not part of \
              this step's output"
         )
+    })
+}
+
+fn unlisted(calls: u64) -> Option<String> {
+    (calls > 0).then(|| {
+        format!("{calls} more calls of tools are not listed: a result lists the first {MOST_TOOL_CALLS}")
     })
 }
 

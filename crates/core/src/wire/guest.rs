@@ -105,6 +105,16 @@ pub enum GuestFrame<'a> {
         /// What the script called `sys.exit` with, if it did.
         exit_code: Option<i32>,
     },
+    /// The script calls a tool of the host's. A `tool_result` with the same number answers it.
+    ToolCall {
+        /// The number of the call. Each is higher than the one before. 0 if the guest does not say.
+        call_id: u64,
+        /// The name of the tool.
+        tool: Cow<'a, str>,
+        /// Its arguments by name, not parsed.
+        #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
+        args: &'a RawValue,
+    },
     /// The guest is ready for the descriptor that the script reads from.
     Stdin,
     /// The script is over.
@@ -168,6 +178,12 @@ struct Fields<'a> {
     data: Option<&'a RawValue>,
     #[serde(default)]
     left_out: u64,
+    #[serde(default)]
+    call_id: u64,
+    #[serde(borrow, default)]
+    tool: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    args: Option<&'a RawValue>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -179,6 +195,7 @@ enum Kind {
     FinalResult,
     Display,
     Error,
+    ToolCall,
     Stdin,
     ScriptDone,
     Answer,
@@ -212,6 +229,11 @@ impl<'a> Envelope<'a> {
                 traceback: fields.traceback,
                 timed_out: fields.timed_out,
                 exit_code: fields.exit_code,
+            },
+            Kind::ToolCall => GuestFrame::ToolCall {
+                call_id: fields.call_id,
+                tool: fields.tool.unwrap_or_default(),
+                args: fields.args.unwrap_or(RawValue::NULL),
             },
             Kind::Stdin => GuestFrame::Stdin,
             Kind::ScriptDone => GuestFrame::ScriptDone,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::config::ExecutionMode;
-use crate::{ExecutionId, Secret};
+use crate::{ExecutionId, Json, Secret};
 
 /// What the host can ask of a guest, by the frame's `type`.
 #[derive(Debug, Clone)]
@@ -20,6 +20,17 @@ pub enum HostFrame<'a> {
     },
     /// Answer a question about the session, between two steps. Nothing runs.
     Ask(Ask<'a>),
+    /// The answer to a `tool_call`.
+    ToolResult {
+        /// The number of the call.
+        call_id: u64,
+        /// Whether the tool did what it was asked for.
+        success: bool,
+        /// What it found.
+        data: &'a Json,
+        /// What it has to say about that, for the script's author.
+        message: &'a str,
+    },
 }
 
 /// Asks the guest about its session. The guest runs no code of the session for it.
@@ -103,6 +114,9 @@ impl HostFrame<'_> {
                 };
                 Exposed::Ask { seal, about, text, timeout: *timeout }
             }
+            Self::ToolResult { call_id, success, data, message } => {
+                Exposed::ToolResult { call_id: *call_id, success: *success, data, message }
+            }
         };
         let mut line = serde_json::to_vec(&exposed).expect("strings and finite numbers always serialise");
         line.push(b'\n');
@@ -166,6 +180,18 @@ pub(super) enum Exposed<'a> {
         text: Option<&'a str>,
         /// Seconds that the guest may look for an answer.
         timeout: f64,
+    },
+    /// The answer to a `tool_call`.
+    ToolResult {
+        /// The number of the call. No two calls of one guest have the same.
+        call_id: u64,
+        /// Whether the tool did what it was asked for.
+        success: bool,
+        /// What it found: any JSON.
+        #[cfg_attr(test, schemars(with = "serde_json::Value"))]
+        data: &'a Json,
+        /// What it has to say about that, for the script's author.
+        message: &'a str,
     },
 }
 

@@ -4,6 +4,9 @@
 //!  host ── execute {execution_id, seal, script, …}, interrupt {seal}? ───► guest
 //!  host ◄── log* intermediate* display* (final_result | error)? script_done ─ guest
 //!
+//!  host ◄── tool_call {call_id, tool, args} ────────────────────────────── guest   any number, at
+//!  host ── tool_result {call_id, success, data, message} ────────────────► guest   any time
+//!
 //!  host ── ask {seal, about, …} ─────────────────────────────────────────► guest   between two
 //!  host ◄── answer {data} ─────────────────────────────────────────────── guest   steps
 //! ```

@@ -46,6 +46,7 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
+        "host_tools": blueprint.host_tools,
         // The host's rules. The harness refuses by the same ones, where the script can still see
         // why.
         "rules": {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::Blueprint;
 
 /// A fingerprint of what a template is made from: the engine's name, the whole config, every tool's
-/// name and source, and the secrets that its proxy injects. A cell made under one key is never
+/// name and source, what is seen of the host's tools, and the secrets that its proxy injects. A cell made under one key is never
 /// handed out under another.
 ///
 /// * The config's `name` is part of it. Names are labels: two configs of one name have two keys,
@@ -41,6 +41,7 @@ impl PoolKey {
             add(&tool.file_name);
             add(&tool.source);
         }
+        add(&serde_json::to_string(&blueprint.host_tools).expect("they are plain data"));
         for (name, value) in &blueprint.injected {
             add(name);
             add(&secret_fingerprint(value));

@@ -1,5 +1,6 @@
 //! What the guest says: frames under this run's seal, prints, and noise.
 
+use belljar_core::Json;
 use belljar_core::wire::{Envelope, GuestFrame};
 use belljar_engine::Burst;
 
@@ -9,8 +10,7 @@ use crate::transcript::Ending;
 impl Conversation<'_, '_> {
     /// Takes in what was read at one moment; the ending, if it holds one.
     pub(super) fn take_in(&mut self, burst: Burst) -> Option<Ending> {
-        let read = burst.channel.len() + burst.stdout.len() + burst.stderr.len();
-        self.transcript.output_bytes += read as u64;
+        self.transcript.output_bytes += (burst.stdout.len() + burst.stderr.len()) as u64;
         if self.transcript.output_bytes > self.limit {
             return Some(Ending::Flood);
         }
@@ -35,9 +35,17 @@ impl Conversation<'_, '_> {
             if line.is_empty() {
                 continue;
             }
+            let bytes = line.len() as u64 + 1;
             let envelope = Envelope::parse(line).filter(|envelope| envelope.is_sealed_with(self.seal));
+            // What is said to a tool is not output. Each call by itself is no longer than that may
+            // be.
+            if !matches!(&envelope, Some(Envelope { frame: GuestFrame::ToolCall { .. }, .. })) {
+                self.transcript.output_bytes += bytes;
+                if self.transcript.output_bytes > self.limit {
+                    return Some(Ending::Flood);
+                }
+            }
             let Some(envelope) = envelope else {
-                let bytes = line.len();
                 tracing::debug!(bytes, "a line that is not a frame of this execution was skipped");
                 continue;
             };
@@ -48,7 +56,13 @@ impl Conversation<'_, '_> {
             let had_outcome = self.transcript.has_outcome();
             let printed = self.progress.printed.up_to(before);
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
-            let event = self.transcript.frame(envelope.frame, self.deadlines.time_is_up());
+            let event = match envelope.frame {
+                GuestFrame::ToolCall { call_id, tool, args } => {
+                    let taken = self.calls.take(call_id, &tool, Json::repaired(args).0);
+                    taken.map(|call| self.transcript.tool_call(call.call_id, call.tool, call.args))
+                }
+                frame => self.transcript.frame(frame, self.deadlines.time_is_up()),
+            };
             if !had_outcome && self.transcript.has_outcome() {
                 tracing::debug!(failed = self.transcript.has_failed(), "the outcome is known");
                 // Asked for failures only. A result stands whatever is full, and every warm run

@@ -17,9 +17,9 @@
 //! ```
 //!
 //! Both directions of the cell are served in the same branch, so a guest that prints before it
-//! reads holds up nobody. A host tool's answer is one more thing to send, and a call in flight one
-//! more branch.
+//! reads holds up nobody. The same branch carries out the calls of host tools.
 //!
+//! * `calls` carries out what the script asks of host tools.
 //! * `frames` understands what the guest says.
 //! * `telling` makes events of what happens, and tells the last ones.
 //! * `listener` hands events on, at the listener's pace but not on the script's time.
@@ -27,6 +27,7 @@
 //! * `printed` keeps frames and prints in order.
 //! * `stdin` passes on what the script reads.
 
+mod calls;
 mod ending;
 mod frames;
 mod listener;
@@ -44,6 +45,8 @@ use belljar_core::wire::{HostFrame, Lines};
 use belljar_engine::{Cell, CellUsage, Leftovers, Output, Process, Until};
 use bytes::Bytes;
 
+use self::calls::Answered;
+pub(crate) use self::calls::Calls;
 pub(crate) use self::listener::Listener;
 use self::printed::Printed;
 pub(crate) use self::stdin::Input;
@@ -63,6 +66,8 @@ pub(crate) struct Conversation<'a, 's> {
     pub(crate) progress: Progress,
     /// What the script reads.
     pub(crate) input: Input,
+    /// What the script has asked host tools for.
+    pub(crate) calls: Calls,
     /// The one that it takes place in.
     pub(crate) process: Process,
 }
@@ -81,6 +86,14 @@ pub(crate) struct Progress {
     announcement: Option<Bytes>,
     /// Whether the guest takes no more of what is sent.
     is_deaf: bool,
+    /// Whether it has taken everything that was sent.
+    is_flushed: bool,
+}
+
+/// What a run waits for.
+enum Heard {
+    Cell(Output),
+    Tool(Answered),
 }
 
 impl Progress {
@@ -93,18 +106,12 @@ impl Progress {
             interrupt_is_due: false,
             announcement: None,
             is_deaf: false,
+            is_flushed: true,
         }
     }
 }
 
 impl Progress {
-    /// Writes what can be written, and waits for what can be read. A guest that takes no more may
-    /// still have something to say.
-    fn poll_cell(&mut self, cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) -> Poll<Output> {
-        self.poll_in(cell, input, cx);
-        poll_output(cell, cx)
-    }
-
     /// Writes what can be written, to the channel and to stdin.
     fn poll_in(&mut self, cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) {
         self.poll_flush(cell, cx);
@@ -142,6 +149,7 @@ impl Progress {
             flushed = cell.poll_flush(cx);
         }
         self.is_deaf = matches!(flushed, Poll::Ready(Err(_)));
+        self.is_flushed = flushed.is_ready();
     }
 }
 
@@ -225,7 +233,9 @@ impl<'s> Conversation<'_, 's> {
             return ending;
         }
         loop {
-            let Self { cell, deadlines, progress, input, listener, transcript, limit, process, .. } = self;
+            let Self {
+                cell, deadlines, progress, input, calls, listener, transcript, limit, process, ..
+            } = self;
             // Once the outcome is known, only the script's end is left. It has little time for
             // that, and none of it is the listener's.
             let is_ending = transcript.has_outcome();
@@ -240,19 +250,28 @@ impl<'s> Conversation<'_, 's> {
                         // parent's.
                         return Poll::Pending;
                     }
+                    progress.poll_in(*cell, input, cx);
+                    if progress.is_flushed {
+                        calls.are_taken();
+                    }
+                    if let Poll::Ready(answered) = calls.poll(cx) {
+                        return Poll::Ready(Heard::Tool(answered));
+                    }
+                    // A guest that takes no more may still have something to say.
                     match is_ending || listener.keeps_up(*limit) {
-                        true => progress.poll_cell(*cell, input, cx),
-                        false => {
-                            progress.poll_in(*cell, input, cx);
-                            Poll::Pending
-                        }
+                        true => poll_output(*cell, cx).map(Heard::Cell),
+                        false => Poll::Pending,
                     }
                 }) => Ok(output),
             };
             let ending = match output {
                 Err(call) => self.answer_in_time(call).await,
-                Ok(Output::Burst(burst)) => self.take_in(burst),
-                Ok(Output::Closed) => Some(self.death().await),
+                Ok(Heard::Cell(Output::Burst(burst))) => self.take_in(burst),
+                Ok(Heard::Cell(Output::Closed)) => Some(self.death().await),
+                Ok(Heard::Tool(answered)) => {
+                    self.pass_on(answered);
+                    None
+                }
             };
             if let Some(ending) = ending {
                 return ending;

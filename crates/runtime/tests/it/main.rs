@@ -20,6 +20,7 @@ mod freshness;
 mod grants;
 mod harness;
 mod host_limits;
+mod host_tools;
 mod hosts;
 mod inquiries;
 mod json_schema;

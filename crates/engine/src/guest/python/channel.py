@@ -9,15 +9,20 @@ import threading
 # Scripts may put something else in their place.
 _poll, _POLLIN = select.poll, select.POLLIN
 _decode = json.JSONDecoder().scan_once
+# Bytes that are read at once while a script runs.
+LANDING = 1 << 15
 
 
 class Channel:
     """The private channel: one frame a line."""
 
     def __init__(self, descriptor, received=b""):
-        self._descriptor = descriptor
+        self.descriptor = self._descriptor = descriptor
         self._lock = threading.Lock()
         self._buffer = received
+        # What is read while a script runs: where the kernel puts it, what came, and how much of
+        # that was looked through for the end of a line.
+        self._landing, self._pieces, self._seen = None, [], 0
 
     def send(self, frame):
         # The newline in front ends whatever half a line somebody may have left on the channel.
@@ -55,8 +60,51 @@ class Channel:
                 if not data:
                     return None
 
+    def has_more(self):
+        """Whether there is something to read."""
+        poll = _poll()
+        poll.register(self._descriptor, _POLLIN)
+        return bool(poll.poll(0))
+
+    def receive_for(self, take):
+        """Waits for what comes next, and hands over each frame that is complete with it.
+
+        A script runs meanwhile, so a signal may raise between any two calls. Nothing of what was
+        read may be lost by that, because others wait for it. The kernel writes it into a buffer of
+        zeros, of which JSON has none. What nobody came to take out is still there the next time, and
+        a frame is forgotten only when it was taken. So one may be taken twice.
+        """
+        if self._seen == len(self._pieces):
+            if self._landing is None:
+                self._landing = bytearray(LANDING)
+            if not self._landing[0] and not os.readv(self._descriptor, [self._landing]):
+                os._exit(0)
+            self._land()
+        if not any(b"\n" in piece for piece in self._pieces[self._seen :]):
+            self._seen = len(self._pieces)
+            return
+        *lines, rest = b"".join([self._buffer, *self._pieces]).split(b"\n")
+        for line in lines:
+            if line:
+                take(_parsed(line))
+        self._buffer, self._pieces, self._seen = rest, [], 0
+
+    def _land(self):
+        end = self._landing.find(0)
+        landed = bytes(self._landing if end < 0 else self._landing[:end])
+        # Both or none: nothing is called between the two.
+        self._pieces, self._landing = [*self._pieces, landed], bytearray(LANDING)
+
+    def _gather(self):
+        """Takes over what was read while a script ran."""
+        if self._landing[0]:
+            self._land()
+        self._buffer, self._pieces, self._seen = b"".join([self._buffer, *self._pieces]), [], 0
+
     def receive(self):
         """The next frame, or None when the host is gone."""
+        if self._landing is not None:
+            self._gather()
         self._buffer = self._buffer.lstrip(b"\n")
         chunks = [self._buffer]
         while b"\n" not in chunks[-1]:

@@ -24,7 +24,7 @@ def display(*objects, include=None, exclude=None, raw=False, **_):
     """Shows objects: in every form they have, and as text."""
     from . import execution
 
-    current = execution._current()
+    current = execution.current()
     for value in objects:
         if raw:
             _send(current, dict(value), value)

@@ -14,6 +14,8 @@ AROUND_A_DISPLAY = 200
 
 # The execution that `emit_…` speaks for.
 running = None
+# Calls of tools of the host's, once there were any.
+calls = None
 
 
 class Execution:
@@ -29,15 +31,15 @@ class Execution:
     has_left_out, left_out = False, 0
 
     def __init__(self, channel, request):
-        self._channel = channel
+        self.channel = channel
         self.owner = os.getpid()
         self._stamp = b'"execution_id":%s,"seal":%s' % (text(request["execution_id"]), text(request["seal"]))
-        self._most = request["max_output_bytes"]
+        self.most = request["max_output_bytes"]
         self._stdout_before, self._stderr_before = stdout_count.written, stderr_count.written
         self._lock = threading.Lock()
         self.has_result = False
 
-    def _send(self, kind, fields=b""):
+    def send(self, kind, fields=b""):
         if os.getpid() != self.owner:
             raise RuntimeError(
                 "emit_… and display work in the process that runs the script, not in one it forked"
@@ -48,30 +50,30 @@ class Execution:
         stderr = stderr_count.written - self._stderr_before
         frame = b'{"type":"%s",%s,"stdout":%d,"stderr":%d%s}' % (kind, self._stamp, stdout, stderr, fields)
         self.sent += frame.__len__()
-        self._channel.send(frame)
+        self.channel.send(frame)
 
     def final_result(self, data, strict=False):
-        payload = to_json(data, "emit_result: data", self._most, strict)
+        payload = to_json(data, "emit_result: data", self.most, strict)
         with self._lock:
             first, self.has_result = not self.has_result, True
         if first:
-            self._send(b"final_result", b',"data":' + payload)
+            self.send(b"final_result", b',"data":' + payload)
             if self.alarm is not None:
                 self.alarm.hasten(rules.seconds_after_result)
         else:
             self.log("emit_result was called again; the first result stands", "warning")
 
     def intermediate(self, label, data, strict=False):
-        payload = to_json(data, "emit_intermediate: data", self._most, strict)
-        self._send(b"intermediate", b',"label":%s,"data":%s' % (text(str(label)), payload))
+        payload = to_json(data, "emit_intermediate: data", self.most, strict)
+        self.send(b"intermediate", b',"label":%s,"data":%s' % (text(str(label)), payload))
 
     def log(self, message, level="info"):
-        self._send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
+        self.send(b"log", b',"level":%s,"message":%s' % (text(str(level)), text(str(message))))
 
     def room_for_displays(self):
         """Half of what all else leaves. The other half is for what is still to come."""
         printed = stdout_count.written - self._stdout_before + stderr_count.written - self._stderr_before
-        return (self._most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
+        return (self.most - printed - self.sent + self.displayed_bytes) // 2 - self.displayed_bytes
 
     def display(self, forms, left_out):
         """`forms` are the fields of one JSON object. What is left out is told at once, and how much last."""
@@ -85,7 +87,7 @@ class Execution:
             if left_out:
                 self.has_left_out = True
         fields = b',"data":{%s}' % forms
-        self._send(b"display", fields + b',"left_out":%d' % left_out if left_out else fields)
+        self.send(b"display", fields + b',"left_out":%d' % left_out if left_out else fields)
 
     def error(self, message, trace=None, timed_out=False, exit_code=None):
         trace = b"null" if trace is None else text(shorten(trace, MAX_TRACEBACK))
@@ -94,15 +96,17 @@ class Execution:
             fields += b',"timed_out":true'
         if exit_code is not None:
             fields += b',"exit_code":%d' % exit_code
-        self._send(b"error", fields)
+        self.send(b"error", fields)
 
     def stdin(self):
-        self._send(b"stdin")
+        self.send(b"stdin")
 
     def done(self):
+        if calls is not None:
+            calls.give_up(self)
         if self.left_out:
-            self._send(b"display", b',"data":{},"left_out":%d' % self.left_out)
-        self._send(b"script_done")
+            self.send(b"display", b',"data":{},"left_out":%d' % self.left_out)
+        self.send(b"script_done")
 
 
 def emit_result(data, strict=False):
@@ -110,20 +114,20 @@ def emit_result(data, strict=False):
 
     With `strict`, what is not JSON is refused. Otherwise well-known types are converted.
     """
-    _current().final_result(data, strict)
+    current().final_result(data, strict)
 
 
 def emit_intermediate(label, data, strict=False):
     """Streams a partial result to whoever waits for the final one."""
-    _current().intermediate(label, data, strict)
+    current().intermediate(label, data, strict)
 
 
 def emit_log(message, level="info"):
     """Says something about the run without being part of its result."""
-    _current().log(message, level)
+    current().log(message, level)
 
 
-def _current():
+def current():
     execution = running
     if execution is None:
         raise RuntimeError("no script is running, so there is nobody to emit to")

@@ -51,6 +51,10 @@ class Template:
     def load(self, settings):
         layout = settings["layout"]
         names, dependencies = settings["preload"], settings["dependencies"]
+        if settings["host_tools"]:
+            from . import hosted
+
+            self.tools = hosted.install(settings["host_tools"])
         if not (_has_files(layout["tools"]) or names or dependencies):
             return
         # Most templates have nothing to load, and start sooner without what loads it.
@@ -58,7 +62,8 @@ class Template:
         from .tools import load_tools
 
         with forks.Generators() as generators, streams_aside():
-            self.tools, self.warnings = load_tools(layout["tools"])
+            tools, self.warnings = load_tools(layout["tools"])
+            self.tools += tools
             warnings, self.vouched = preload(settings)
             self.warnings += warnings
         forks.repair_with(generators.seed_anew)

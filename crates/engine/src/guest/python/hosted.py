@@ -1,0 +1,250 @@
+"""Tools of the host's: functions that a script calls here, and the host carries out.
+
+    script ─► function: checks its arguments ─► tool_call ─► host
+    script ◄─ ToolResponse, or what it holds ◄─ tool_result ◄─┘
+
+Loaded only where a template has such tools. Calls can come from several threads and loops at once.
+The channel is one, and is read by whoever waits:
+
+* A thread that waits reads for all who wait, until its own answer is there. Then the next one reads.
+* A loop that waits has the channel watched, and reads what is there when nobody else does.
+"""
+
+import asyncio
+import inspect
+import os
+import select
+import threading
+
+from . import execution as executions
+from .forks import main_thread
+from .namespace import ToolResponse, base_globals
+from .values import text, to_json
+
+_KINDS = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
+_get_ident, _main = threading.get_ident, main_thread.ident
+
+
+class ToolError(Exception):
+    """A tool of the host's did not do what it was asked for."""
+
+    # Where a script finds it, and pickle too.
+    __module__ = "__main__"
+
+
+def install(faces):
+    """Puts a function for each tool into the globals that every script starts with."""
+    base_globals["ToolError"] = ToolError
+    for face in faces:
+        base_globals[face["name"]] = _function(face)
+    return [face["name"] for face in faces]
+
+
+def _function(face):
+    name, raises = face["name"], face["raises"]
+    signature = inspect.Signature([_parameter(part) for part in face["parameters"]])
+
+    def call(*arguments, **named):
+        try:
+            bound = signature.bind(*arguments, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        if asyncio._get_running_loop() is not None:
+            return _later(name, bound, raises)
+        return _outcome(calls.wait_for(name, bound), raises)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__signature__, call.__module__ = face["doc"], signature, "__main__"
+    call.__annotations__ = {part.name: part.annotation for part in signature.parameters.values()}
+    return call
+
+
+def _parameter(part):
+    default = inspect.Parameter.empty if part["required"] else part["default"]
+    kind = part["annotation"]
+    return inspect.Parameter(
+        part["name"],
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=default,
+        annotation=inspect.Parameter.empty if kind is None else _KINDS.get(kind, kind),
+    )
+
+
+async def _later(name, bound, raises):
+    return _outcome(await calls.answer_to(name, bound), raises)
+
+
+def _outcome(answer, raises):
+    success, data, message = answer
+    if not raises:
+        return ToolResponse(success, data, message)
+    if not success:
+        raise ToolError(message)
+    return data
+
+
+class Waiter:
+    """A thread that waits for its answer, or for its turn to read."""
+
+    def __init__(self):
+        self.answer = None
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    def finish(self, answer):
+        self.answer = answer
+        self.wake()
+
+    def wake(self):
+        if self._bell.locked():
+            try:
+                self._bell.release()
+            except RuntimeError:
+                pass  # Two rang at once.
+
+    def sleep(self):
+        self._bell.acquire()
+
+
+class LoopWaiter:
+    """A future of a loop that waits."""
+
+    def __init__(self, loop):
+        self._loop, self.future = loop, loop.create_future()
+
+    def finish(self, answer):
+        try:
+            self._loop.call_soon_threadsafe(self._set, answer)
+        except RuntimeError:
+            pass  # The loop is closed. Nobody waits any more.
+
+    def _set(self, answer):
+        if not self.future.done():
+            self.future.set_result(answer)
+
+
+class Calls:
+    """All calls on their way. Numbers go up for as long as the process lives."""
+
+    def __init__(self):
+        self._sending, self._reading = threading.Lock(), threading.Lock()
+        self._waiting, self._loops = {}, {}
+        self._last = 0
+        # Ends the reading of a thread that is not the main one.
+        self._stop = None
+        # The last execution that is over. A thread of it may be about to call.
+        self._ended = None
+
+    def wait_for(self, tool, arguments):
+        """The answer, as soon as it is there."""
+        waiter = Waiter()
+        channel, number = self._send(tool, arguments, waiter)
+        try:
+            if self._stop is None and _get_ident() != _main:
+                # Before it reads, so that it can be stopped whenever it does.
+                self._stop = os.pipe()
+            while waiter.answer is None:
+                if not self._reading.acquire(False):
+                    waiter.sleep()
+                    continue
+                try:
+                    while waiter.answer is None and self._read(channel):
+                        pass
+                finally:
+                    self._reading.release()
+        finally:
+            self._waiting.pop(number, None)
+            self._pass_on()
+        return waiter.answer
+
+    async def answer_to(self, tool, arguments):
+        """The same, while others have their turn in the loop."""
+        loop = asyncio.get_running_loop()
+        waiter = LoopWaiter(loop)
+        channel, number = self._send(tool, arguments, waiter)
+        self._loops[loop] = self._loops.get(loop, 0) + 1
+        if self._loops[loop] == 1:
+            loop.add_reader(channel.descriptor, self._look, channel)
+        try:
+            return await waiter.future
+        finally:
+            self._waiting.pop(number, None)
+            self._loops[loop] -= 1
+            if not self._loops[loop]:
+                del self._loops[loop]
+                loop.remove_reader(channel.descriptor)
+
+    def give_up(self, execution):
+        """The script is over. Whoever still waits learns so, and nobody reads the channel any more."""
+        with self._sending:
+            self._ended = execution
+        while self._waiting:
+            _, waiter = self._waiting.popitem()
+            waiter.finish((False, None, "the script that called this tool is over"))
+        if self._reading.locked() and self._stop is not None:
+            os.write(self._stop[1], b"x")
+        with self._reading:
+            pass
+        if self._stop is not None:
+            os.set_blocking(self._stop[0], False)
+            try:
+                os.read(self._stop[0], 1 << 10)
+            except BlockingIOError:
+                pass
+
+    def _send(self, tool, arguments, waiter):
+        execution = executions.current()
+        if os.getpid() != execution.owner:
+            raise RuntimeError(f"{tool} works in the process that runs the script, not in one it forked")
+        payload = to_json(arguments, f"{tool}(): its arguments", execution.most)
+        with self._sending:
+            if execution is self._ended:
+                raise RuntimeError(f"{tool} was called when its script was over")
+            # In the order of their numbers: the host takes no number twice.
+            self._last = number = self._last + 1
+            self._waiting[number] = waiter
+            executions.calls = self
+            fields = b',"call_id":%d,"tool":%s,"args":%s' % (number, text(tool), payload)
+            execution.send(b"tool_call", fields)
+        return execution.channel, number
+
+    def _look(self, channel):
+        """Reads what is there, unless somebody else does."""
+        if not self._reading.acquire(False):
+            return
+        try:
+            while channel.has_more():
+                channel.receive_for(self._take)
+        finally:
+            self._reading.release()
+            self._pass_on()
+
+    def _read(self, channel):
+        """Waits for an answer to anything. False when the script is over."""
+        if _get_ident() != _main:
+            # The main thread comes back by itself when the script is over.
+            poll = select.poll()
+            for descriptor in (channel.descriptor, self._stop[0]):
+                poll.register(descriptor, select.POLLIN)
+            if any(descriptor == self._stop[0] for descriptor, _ in poll.poll()):
+                return False
+        channel.receive_for(self._take)
+        return True
+
+    def _take(self, frame):
+        if frame.get("type") == "tool_result":
+            waiter = self._waiting.get(frame["call_id"])
+            if waiter is not None:
+                waiter.finish((frame["success"], frame["data"], frame["message"]))
+
+    def _pass_on(self):
+        """Has the next thread that waits read, if nobody does."""
+        if self._reading.locked():
+            return
+        for waiter in list(self._waiting.values()):
+            if isinstance(waiter, Waiter):
+                waiter.wake()
+                return
+
+
+calls = Calls()

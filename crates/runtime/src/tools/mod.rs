@@ -1,0 +1,25 @@
+//! Tools: functions that scripts call.
+//!
+//! * A *guest tool* is Python in the cell. It can do what the script can do.
+//! * A *host tool* is a closure of the program that runs the script. The script sees a function of
+//!   the same name. What it does, it does out here, with whatever the closure can reach.
+//!
+//! ```text
+//!  closure ─► HostTool ─► ToolRegistry ─► Sandbox
+//!                            │ faces: names, signatures, documentation ─► template ─► script
+//!                            └ HostTools: the closures ─► conversation::calls ◄─ tool_call
+//! ```
+//!
+//! * `host` is one tool: what it is called with, its limits, what it answers.
+//! * `schema` turns the type of its arguments into parameters.
+//! * `registry` collects tools for a sandbox.
+
+mod host;
+mod registry;
+mod schema;
+
+pub use host::{HostTool, ToolContext, ToolFailure};
+pub use registry::{Equipped, ToolError, ToolRegistry};
+
+pub(crate) use host::Answer;
+pub(crate) use registry::HostTools;

@@ -1,0 +1,435 @@
+//! Functions of the host's that scripts call: what they give, and what a script may do about them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use belljar_runtime::{
+    EventKind, ExecutionRequest, ExecutionResult, HostTool, Runtime, Sandbox, SandboxConfig, ToolRegistry,
+    Verdict,
+};
+use belljar_testing::{HANG, config, data, runtime};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Search {
+    /// The words to look for.
+    query: String,
+    /// How many to find.
+    #[serde(default = "ten")]
+    limit: u32,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Anything {
+    #[serde(default)]
+    value: Value,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+fn search() -> HostTool {
+    HostTool::new("search", "Search the catalogue", |it: Search| async move {
+        match it.query.as_str() {
+            "nothing" => Err("there is nothing".to_owned()),
+            query => Ok(json!({ "found": query, "limit": it.limit })),
+        }
+    })
+}
+
+fn echo() -> HostTool {
+    HostTool::new("echo", "Gives back what it gets", |it: Anything| async move { Ok::<_, String>(it.value) })
+        .raising()
+}
+
+async fn with(runtime: &Runtime, tools: impl IntoIterator<Item = HostTool>) -> Sandbox {
+    with_config(runtime, tools, config()).await
+}
+
+async fn with_config(
+    runtime: &Runtime,
+    tools: impl IntoIterator<Item = HostTool>,
+    config: SandboxConfig,
+) -> Sandbox {
+    let tools = tools.into_iter().try_fold(ToolRegistry::new(), ToolRegistry::with).unwrap();
+    runtime.sandbox(tools.for_config(config)).await.unwrap()
+}
+
+async fn run(sandbox: &Sandbox, script: impl Into<ExecutionRequest>) -> ExecutionResult {
+    tokio::time::timeout(HANG, sandbox.run(script)).await.expect("the run hangs").unwrap()
+}
+
+/// What a script emits, which must do so.
+async fn emitted(sandbox: &Sandbox, script: &str) -> Value {
+    let result = run(sandbox, script).await;
+    assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
+    serde_json::from_str(data(&result)).unwrap()
+}
+
+#[tokio::test]
+async fn a_closure_is_a_function_of_the_script() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = with(&runtime, [search(), echo()]).await;
+    assert!(sandbox.report().tools.contains(&"search".to_owned()), "{:?}", sandbox.report());
+    let script = "\
+found = search('shoes', limit=3)
+missing = search(query='nothing')
+try:
+    search(limit=3)
+except TypeError as error:
+    wrong = str(error)
+import inspect, io, contextlib, pydoc
+shown = pydoc.plain(pydoc.render_doc(search))
+emit_result([found.success, found.data, search('x').data['limit'], missing.success, missing.message, wrong,
+             str(inspect.signature(search)), 'Search the catalogue' in shown and 'The words to look for' in shown,
+             echo({'a': [1, 2.5, None, 'é']})])
+";
+    assert_eq!(
+        emitted(&sandbox, script).await,
+        json!([
+            true,
+            { "found": "shoes", "limit": 3 },
+            10,
+            false,
+            "there is nothing",
+            "search(): missing a required argument: 'query'",
+            "(query: str, limit: int = 10)",
+            true,
+            { "a": [1, 2.5, null, "é"] }
+        ])
+    );
+}
+
+#[tokio::test]
+async fn each_call_is_an_event_and_in_the_result() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = with(&runtime, [search()]).await;
+    let mut events = Vec::new();
+    let script = "print('before')\nsearch('a')\nsearch('nothing')\nprint('after')\nemit_result(1)";
+    let result = sandbox.run_with(script, |event| events.push(event.kind)).await.unwrap();
+    let told: Vec<String> = events
+        .iter()
+        .filter_map(|event| match event {
+            EventKind::Stdout { text } => Some(text.trim().to_owned()),
+            EventKind::ToolCall { tool, args, .. } => Some(format!("{tool} {}", args.as_str())),
+            EventKind::ToolResult { call, message } => Some(format!("{} {message}", call.success)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "before",
+            "search {\"query\":\"a\"}",
+            "true ",
+            "search {\"query\":\"nothing\"}",
+            "false there is nothing",
+            "after"
+        ]
+    );
+    let calls: Vec<_> = result.tool_calls.iter().map(|call| (call.tool.as_str(), call.success)).collect();
+    assert_eq!(calls, [("search", true), ("search", false)]);
+    assert!(result.tool_calls.iter().all(|call| call.bytes_in > 10 && call.bytes_out >= 4), "{result:#?}");
+}
+
+#[tokio::test]
+async fn threads_and_loops_call_at_the_same_time() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = with(&runtime, [echo(), search()]).await;
+    let script = "\
+import asyncio, threading
+got = []
+def many(first):
+    for n in range(first, first + 50):
+        got.append(echo(n) == n)
+async def loop():
+    both = await asyncio.gather(*(echo(n) for n in range(50)), asyncio.to_thread(many, 1000))
+    response = await search('x')
+    return both[:50] == list(range(50)) and response.success
+threads = [threading.Thread(target=many, args=(n * 100,)) for n in range(6)]
+for thread in threads: thread.start()
+fine = [asyncio.run(loop())]
+other = threading.Thread(target=lambda: fine.append(asyncio.run(loop())))
+other.start()
+many(5000)
+for thread in [*threads, other]: thread.join()
+fine.append(asyncio.run(loop()))
+emit_result([all(got), len(got), fine])
+";
+    assert_eq!(emitted(&sandbox, script).await, json!([true, 500, [true, true, true]]));
+}
+
+#[tokio::test]
+async fn sessions_call_in_every_step_and_threads_of_old_steps_are_let_go() {
+    let Some(runtime) = runtime() else { return };
+    let never = HostTool::new("never", "", |_: Nothing| std::future::pending::<Result<(), String>>());
+    let sandbox = with(&runtime, [echo(), never]).await;
+    let mut session = sandbox.session().await.unwrap();
+    let first = "import threading\nended = []\nstarted = threading.Event()\n\
+        def wait():\n    started.set()\n    ended.append(never().message)\n\
+        thread = threading.Thread(target=wait)\nthread.start()\nstarted.wait()\necho(1)";
+    for step in [first, "echo(2)", "thread.join(); emit_result([echo(3), ended])"] {
+        let result = tokio::time::timeout(HANG, session.step(step)).await.expect("it hangs").unwrap();
+        assert_eq!(result.verdict, Verdict::Ok, "{result:#?}");
+        if step.contains("emit") {
+            assert_eq!(data(&result), "[3,[\"the script that called this tool is over\"]]");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_call_leaves_the_others_whole() {
+    let Some(runtime) = runtime() else { return };
+    let gate = Arc::new(tokio::sync::Notify::new());
+    let waits = Arc::clone(&gate);
+    let slow = HostTool::new("slow", "", move |_: Nothing| {
+        let gate = Arc::clone(&waits);
+        async move {
+            gate.notified().await;
+            Ok::<_, String>("late")
+        }
+    })
+    .raising();
+    let sandbox = with(&runtime, [slow, echo()]).await;
+    let mut session = sandbox.session().await.unwrap();
+    let interrupt = session.interrupt_handle();
+    let stepping = session.step_with("slow()", |event| {
+        if matches!(event.kind, EventKind::ToolCall { .. }) {
+            interrupt.interrupt();
+        }
+    });
+    let result = tokio::time::timeout(HANG, stepping).await.expect("it hangs").unwrap();
+    assert!(result.error.as_deref().unwrap_or_default().contains("KeyboardInterrupt"), "{result:#?}");
+    gate.notify_one();
+    let result = tokio::time::timeout(HANG, session.step("emit_result(echo(5))")).await.unwrap().unwrap();
+    assert_eq!(data(&result), "5", "{result:#?}");
+}
+
+#[tokio::test]
+async fn a_tool_has_limits_of_its_own() {
+    let Some(runtime) = runtime() else { return };
+    let never = HostTool::new("never", "", |_: Nothing| std::future::pending::<Result<(), String>>())
+        .timeout(Duration::from_millis(50));
+    let panics = HostTool::new("panics", "", |it: Anything| {
+        assert!(it.value != json!("early"), "at once");
+        async move {
+            assert!(it.value != json!("late"), "later");
+            Ok::<_, String>(1)
+        }
+    });
+    let long = HostTool::new("long", "", |_: Nothing| async { Ok::<_, String>("x".repeat(100_000)) })
+        .answer_limit(1000);
+    let twice = HostTool::new("twice", "", |_: Nothing| async { Ok::<_, String>(1) }).budget(2);
+    let (most, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (most_seen, running) = (Arc::clone(&most), now);
+    let few = HostTool::new("few", "", move |_: Nothing| {
+        let (most, running) = (Arc::clone(&most_seen), Arc::clone(&running));
+        async move {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, String>(1)
+        }
+    })
+    .concurrency(2);
+    let sandbox = with(&runtime, [never, panics, long, twice, few]).await;
+    let script = "\
+import asyncio
+async def all_of_few():
+    return sum([(await call).data for call in [asyncio.ensure_future(few()) for _ in range(20)]])
+emit_result([never().message, panics('early').message, panics('late').message, panics('').data,
+             long().message, [twice().success for _ in range(4)], asyncio.run(all_of_few())])
+";
+    let panicked = "it failed inside: the host's function panicked";
+    assert_eq!(
+        emitted(&sandbox, script).await,
+        json!([
+            "it did not answer within 0.05 s",
+            panicked,
+            panicked,
+            1,
+            "its answer of 100002 bytes is longer than 1000",
+            [true, true, false, false],
+            20
+        ])
+    );
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+/// Everything below writes to the channel by hand, as any script can that looks for it.
+const BY_HAND: &str = "\
+import os, json, sys
+execution = sys.modules['belljar_harness'].execution.running
+def by_hand(**fields):
+    stamp = execution._stamp.decode()
+    os.write(execution.channel.descriptor, ('\\n{\"type\":\"tool_call\",%s,%s\\n' % (stamp, json.dumps(fields)[1:])).encode())
+";
+
+#[tokio::test]
+async fn forged_calls_are_refused_or_nobodys() {
+    let Some(runtime) = runtime() else { return };
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let tool = HostTool::new("tool", "", move |_: Search| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok::<_, String>(1) }
+    });
+    let sandbox = with(&runtime, [tool]).await;
+    let script = format!(
+        "{BY_HAND}
+tool('x')
+by_hand(call_id=1, tool='tool', args={{'query': 'again'}})
+by_hand(call_id=0, tool='tool', args={{'query': 'zero'}})
+by_hand(tool='tool', args={{'query': 'no number'}})
+by_hand(call_id=50, tool='no_such', args={{}})
+by_hand(call_id=51, tool='tool', args=[1])
+by_hand(call_id=52, tool='tool', args={{'quer': 1}})
+by_hand(call_id=53, tool='tool')
+by_hand(call_id='54', tool='tool', args={{'query': 'x'}})
+by_hand(call_id=-1, tool='tool', args={{'query': 'x'}})
+os.write(execution.channel.descriptor, b'\\n{{\"type\":\"tool_call\",\"call_id\":90,\"tool\":\"tool\",\"args\":{{\"query\":\"x\"}},\"seal\":\"guess\"}}\\n')
+sys.modules['belljar_harness.hosted'].calls._last = 100
+emit_result(tool('y').success)
+"
+    );
+    let result = run(&sandbox, script.as_str()).await;
+    assert_eq!(data(&result), "true", "{result:#?}");
+    assert_eq!(count.load(Ordering::SeqCst), 2, "only the two calls that were calls");
+    let failed: Vec<u64> =
+        result.tool_calls.iter().filter(|call| !call.success).map(|call| call.call_id).collect();
+    assert_eq!(failed, [50, 51, 52, 53], "{result:#?}");
+}
+
+#[tokio::test]
+async fn a_forked_child_does_not_call() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = with(&runtime, [echo()]).await;
+    let script = "\
+import os
+read, write = os.pipe()
+if os.fork() == 0:
+    try:
+        echo(1)
+    except RuntimeError as error:
+        os.write(write, str(error).encode())
+    os._exit(0)
+os.close(write)
+emit_result([os.read(read, 200).decode(), echo(2)])
+";
+    let expected = json!(["echo works in the process that runs the script, not in one it forked", 2]);
+    assert_eq!(emitted(&sandbox, script).await, expected);
+}
+
+#[tokio::test]
+async fn large_arguments_and_answers_pass_within_the_limits() {
+    let Some(runtime) = runtime() else { return };
+    let mut config = config();
+    config.resource_limits.max_output_bytes = 2 << 20;
+    let sandbox = with_config(&runtime, [echo()], config).await;
+    let script = "\
+text = 'é' * 300_000
+same = [echo(text) == text for _ in range(10)]
+try:
+    echo('x' * (3 << 20))
+except ValueError as error:
+    refused = 'max_output_bytes' in str(error)
+emit_result([all(same), refused])
+";
+    // Ten times 600 KB are more than a run may print. They are not printed.
+    assert_eq!(emitted(&sandbox, script).await, json!([true, true]));
+}
+
+#[tokio::test]
+async fn a_flood_of_calls_is_bounded_and_does_not_end_the_run() {
+    let Some(runtime) = runtime() else { return };
+    let never = HostTool::new("never", "", |_: Nothing| std::future::pending::<Result<(), String>>());
+    let sandbox = with(&runtime, [never, echo()]).await;
+    let script = format!(
+        "{BY_HAND}
+for number in range(1, 3000):
+    by_hand(call_id=number, tool='never', args={{}})
+sys.modules['belljar_harness.hosted'].calls._last = 5000
+try:
+    echo(1)
+except ToolError as error:
+    emit_result(str(error))
+"
+    );
+    let said = emitted(&sandbox, &script).await;
+    assert_eq!(said, json!("256 calls are under way already; wait for some of them first"));
+}
+
+#[tokio::test]
+async fn ten_thousand_calls_fit_into_a_run() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = with(&runtime, [echo()]).await;
+    let result = run(&sandbox, "emit_result(sum(echo(n) for n in range(10_100)))").await;
+    assert_eq!(data(&result), (10_100u64 * 10_099 / 2).to_string(), "{:?}", result.error);
+    assert_eq!(result.tool_calls.len(), 10_000);
+    assert!(
+        result.warnings.iter().any(|warning| warning.contains("100 more calls")),
+        "{:?}",
+        result.warnings
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_a_script_drops_what_it_waits_for() {
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let Some(runtime) = runtime() else { return };
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let never = HostTool::new("never", "", move |_: Nothing| {
+        let dropped = Dropped(Arc::clone(&counted));
+        async move {
+            let _dropped = dropped;
+            std::future::pending::<Result<(), String>>().await
+        }
+    });
+    let sandbox = with(&runtime, [never]).await;
+    let call = "import threading, os\nthreading.Thread(target=never, daemon=True).start()\n";
+    let endings = [
+        "while not sys.modules['belljar_harness.hosted'].calls._waiting: time.sleep(0.001)\nemit_result(1)",
+        "time.sleep(0.05)\nos.kill(os.getpid(), 9)",
+        "raise ValueError",
+    ];
+    for (number, ending) in endings.into_iter().enumerate() {
+        run(&sandbox, format!("import sys, time\n{call}{ending}").as_str()).await;
+        // The call of a script that ended at once may never have been made.
+        assert!(count.load(Ordering::SeqCst) <= number + 1);
+    }
+    assert!(count.load(Ordering::SeqCst) >= 1);
+}
+
+#[tokio::test]
+async fn secrets_are_hidden_both_ways() {
+    let Some(runtime) = belljar_testing::build(Runtime::builder().secrets(std::collections::BTreeMap::from(
+        [("KEY".to_owned(), belljar_runtime::Secret::new("sesame-1234"))],
+    ))) else {
+        return;
+    };
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let tool = HostTool::new("tool", "", move |it: Anything| {
+        hears.lock().unwrap().push(it.value.to_string());
+        async { Ok::<_, String>("the word is sesame-1234") }
+    })
+    .raising();
+    let config = SandboxConfig { secrets: vec!["KEY".into()], ..config() };
+    let sandbox = with_config(&runtime, [tool], config).await;
+    let script = "import os\nemit_result([tool(['open', os.environ['KEY']]), 'sesame' in tool(1)])";
+    assert_eq!(emitted(&sandbox, script).await, json!(["the word is ***", false]));
+    assert_eq!(heard.lock().unwrap()[0], "[\"open\",\"***\"]");
+}
