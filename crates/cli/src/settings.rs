@@ -185,6 +185,7 @@ fn resource(mount: &str) -> Result<FileResource> {
         bail!("--mount {mount:?}: must be HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw");
     };
     let host = from_here(Path::new(host)).with_context(|| format!("--mount {mount:?}"))?;
+    fs::symlink_metadata(&host).with_context(|| format!("--mount {mount:?}: {}", host.display()))?;
     Ok(FileResource { read_only, ..FileResource::new(host, guest) })
 }
 

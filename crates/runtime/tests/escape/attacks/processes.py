@@ -169,7 +169,9 @@ else:
     if os.fork() == 0:
         cells.serve(its_control.fileno())
     parts = array.array("i", [pipe, pipe, its_status.fileno()])
-    control.sendmsg([bytes(20)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, parts)])
+    # The fifth number of an order says how many descriptors come with it.
+    order = struct.pack("6I", 0, 0, 0, 0, len(parts), 0)
+    control.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, parts)])
     answers = [status.recv(100).decode()]
     try:
         answers.append(repr(cells.configure(b"", 0)))
