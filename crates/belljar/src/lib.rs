@@ -29,7 +29,7 @@
 //! * [`network`]: what a run asked of the network, and how the proxy is set up.
 //! * [`environment`]: the environment variables that are read.
 //!
-//! `examples/` has a one-shot run, a streaming run and a session.
+//! `examples/` has a one-shot run, a streaming run, a session and a host tool.
 //!
 //! # Features
 //!
@@ -60,7 +60,7 @@ pub use belljar_core::{
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 pub use belljar_runtime::{
     Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
-    SecretError, Secrets, Session, Variable,
+    SecretError, Secrets, Session, ToolRegistry, Variable,
 };
 
 /// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].
@@ -71,6 +71,13 @@ pub mod config {
         ResourceLimits, UnknownProtection,
     };
     pub use belljar_core::{GuestPath, GuestPathError};
+}
+
+/// Functions that scripts call: the parts of a [`ToolRegistry`], and what is kept of a call.
+pub mod tools {
+    pub use belljar_core::{MOST_TOOL_CALLS, ToolCallRecord};
+    pub use belljar_engine::{HostParameter, HostToolFace};
+    pub use belljar_runtime::{Equipped, HostTool, ToolContext, ToolError, ToolFailure};
 }
 
 /// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.
@@ -144,3 +151,8 @@ struct EmbeddingGuide;
 #[cfg(all(doctest, feature = "native"))]
 #[doc = include_str!("../../../docs/guide/scripts.md")]
 struct ScriptsGuide;
+
+/// Runs the example of a third.
+#[cfg(all(doctest, feature = "native"))]
+#[doc = include_str!("../../../docs/guide/tools.md")]
+struct ToolsGuide;

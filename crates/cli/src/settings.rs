@@ -56,7 +56,10 @@ impl Settings {
         };
         overlay(&mut config, options)?;
         config.validate().map_err(name_option)?;
-        let tools = options.tool.iter().map(PathBuf::as_path).map(read_tool).collect::<Result<_>>()?;
+        let mut tools = Vec::new();
+        for path in &options.tool {
+            tools.extend(read_tools(path)?);
+        }
         let (mut secrets, missing) = look_up(&config.secrets)?;
         if !missing.is_empty() {
             bail!(
@@ -214,6 +217,23 @@ fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
             bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data")
         }
     }
+}
+
+/// One tool file, or all that are in a directory.
+fn read_tools(path: &Path) -> Result<Vec<ToolSource>> {
+    if !path.is_dir() {
+        return Ok(vec![read_tool(path)?]);
+    }
+    let place = || format!("tools in {}", path.display());
+    let entries = fs::read_dir(path).with_context(place)?;
+    let mut files =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().with_context(place)?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "py"));
+    files.sort();
+    if files.is_empty() {
+        bail!("tools in {}: there is no file that ends in .py", path.display());
+    }
+    files.iter().map(|file| read_tool(file)).collect()
 }
 
 fn read_tool(path: &Path) -> Result<ToolSource> {

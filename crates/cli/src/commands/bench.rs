@@ -19,6 +19,7 @@ mod load;
 mod network;
 mod report;
 mod soak;
+mod tools;
 mod volume;
 mod yardstick;
 
@@ -87,6 +88,7 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     let mut report = empty_report(runtime, &sandbox);
     say("measuring one call at a time…")?;
     latency::measure(&sandbox, count, &mut report).await?;
+    tools::measure(runtime, count, &mut report).await?;
     report.add("cold template start", templates);
     if options.pandas {
         say("measuring with pandas…")?;

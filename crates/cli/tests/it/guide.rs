@@ -12,6 +12,11 @@ fn the_chapter_about_scripts_tells_the_truth() {
     chapter(include_str!("../../../../docs/guide/scripts.md"), 7);
 }
 
+#[test]
+fn the_chapter_about_tools_tells_the_truth() {
+    chapter(include_str!("../../../../docs/guide/tools.md"), 1);
+}
+
 fn chapter(text: &str, commands: usize) {
     let place = tempfile::tempdir().unwrap();
     let mut run = 0;
