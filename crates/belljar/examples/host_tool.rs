@@ -4,6 +4,8 @@
 //! cargo run --example host_tool
 //! ```
 
+#![expect(clippy::print_stdout, reason = "an example shows what it did")]
+
 use belljar::{Runtime, SandboxConfig, ToolRegistry};
 
 /// What the script calls it with: `price(item, currency="EUR")`.

@@ -234,8 +234,8 @@ pub(crate) struct SandboxArgs {
     /// Show the script a file or directory of this machine, read-only unless `:rw`. May be repeated
     #[arg(long, value_name = "HOST:GUEST[:ro|rw]")]
     pub(crate) mount: Vec<String>,
-    /// Load the functions in this file, or in the files of this directory, for scripts to call. May be
-    /// repeated
+    /// Load the functions in this file, or in the files of this directory, for scripts to call. May
+    /// be repeated
     #[arg(long, value_name = "FILE.py|DIR")]
     pub(crate) tool: Vec<PathBuf>,
     /// Install this package, once, before the first run. May be repeated

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::engine::Blueprint;
 
 /// A fingerprint of what a template is made from: the engine's name, the whole config, every tool's
-/// name and source, what is seen of the host's tools, and the secrets that its proxy injects. A cell made under one key is never
-/// handed out under another.
+/// name and source, what is seen of the host's tools, and the secrets that its proxy injects. A
+/// cell made under one key is never handed out under another.
 ///
 /// * The config's `name` is part of it. Names are labels: two configs of one name have two keys,
 ///   and so do two names of one config, because errors, containers and images carry the name.

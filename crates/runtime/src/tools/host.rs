@@ -92,10 +92,8 @@ impl Answer {
 }
 
 impl HostTool {
-    /// A tool whose arguments are the fields of a type. Its schema becomes the function's signature;
-    /// a comment on the type or a field becomes part of its documentation.
-    ///
-    /// Fails if the type is no struct with named fields.
+    /// A tool whose arguments are the fields of a struct. They become the function's parameters, in
+    /// their order, and comments on them become part of its documentation.
     pub fn new<A, T, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,

@@ -23,6 +23,8 @@ from .values import text, to_json
 
 _KINDS = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
 _get_ident, _main = threading.get_ident, main_thread.ident
+# Seconds after which a thread that waits sees for itself whether anybody reads.
+LOOK_AGAIN = 0.1
 
 
 class ToolError(Exception):
@@ -86,6 +88,10 @@ def _outcome(answer, raises):
 class Waiter:
     """A thread that waits for its answer, or for its turn to read."""
 
+    number = 0
+    # Whether it still waits. Whatever is raised in the middle of a call, this is set first.
+    is_here = True
+
     def __init__(self):
         self.answer = None
         self._bell = threading.Lock()
@@ -103,11 +109,14 @@ class Waiter:
                 pass  # Two rang at once.
 
     def sleep(self):
-        self._bell.acquire()
+        # Not for ever: a signal may have kept somebody from ringing.
+        self._bell.acquire(timeout=LOOK_AGAIN)
 
 
 class LoopWaiter:
     """A future of a loop that waits."""
+
+    number = 0
 
     def __init__(self, loop):
         self._loop, self.future = loop, loop.create_future()
@@ -124,10 +133,15 @@ class LoopWaiter:
 
 
 class Calls:
-    """All calls on their way. Numbers go up for as long as the process lives."""
+    """All calls on their way. Numbers go up for as long as the process lives.
+
+    A signal may raise in a script at any moment, also in the middle of this. So what one holds for
+    longer than a `with` is taken from it by others: a reader that is not here any more is none.
+    """
 
     def __init__(self):
-        self._sending, self._reading = threading.Lock(), threading.Lock()
+        self._sending, self._turns = threading.Lock(), threading.Lock()
+        self._reader = None
         self._waiting, self._loops = {}, {}
         self._last = 0
         # Ends the reading of a thread that is not the main one.
@@ -138,37 +152,31 @@ class Calls:
     def wait_for(self, tool, arguments):
         """The answer, as soon as it is there."""
         waiter = Waiter()
-        channel, number = self._send(tool, arguments, waiter)
         try:
-            if self._stop is None and _get_ident() != _main:
-                # Before it reads, so that it can be stopped whenever it does.
-                self._stop = os.pipe()
+            channel = self._send(tool, arguments, waiter)
             while waiter.answer is None:
-                if not self._reading.acquire(False):
-                    waiter.sleep()
-                    continue
-                try:
+                if self._may_read(waiter):
                     while waiter.answer is None and self._read(channel):
                         pass
-                finally:
-                    self._reading.release()
+                else:
+                    waiter.sleep()
         finally:
-            self._waiting.pop(number, None)
-            self._pass_on()
+            waiter.is_here = False
+            self._leave(waiter)
         return waiter.answer
 
     async def answer_to(self, tool, arguments):
         """The same, while others have their turn in the loop."""
         loop = asyncio.get_running_loop()
         waiter = LoopWaiter(loop)
-        channel, number = self._send(tool, arguments, waiter)
+        channel = self._send(tool, arguments, waiter)
         self._loops[loop] = self._loops.get(loop, 0) + 1
         if self._loops[loop] == 1:
             loop.add_reader(channel.descriptor, self._look, channel)
         try:
             return await waiter.future
         finally:
-            self._waiting.pop(number, None)
+            self._waiting.pop(waiter.number, None)
             self._loops[loop] -= 1
             if not self._loops[loop]:
                 del self._loops[loop]
@@ -181,16 +189,12 @@ class Calls:
         while self._waiting:
             _, waiter = self._waiting.popitem()
             waiter.finish((False, None, "the script that called this tool is over"))
-        if self._reading.locked() and self._stop is not None:
-            os.write(self._stop[1], b"x")
-        with self._reading:
-            pass
-        if self._stop is not None:
-            os.set_blocking(self._stop[0], False)
-            try:
-                os.read(self._stop[0], 1 << 10)
-            except BlockingIOError:
-                pass
+        if self._stop is None:
+            return
+        os.write(self._stop[1], b"x")
+        while self._somebody_reads():
+            os.sched_yield()
+        os.read(self._stop[0], 1)
 
     def _send(self, tool, arguments, waiter):
         execution = executions.current()
@@ -200,24 +204,48 @@ class Calls:
         with self._sending:
             if execution is self._ended:
                 raise RuntimeError(f"{tool} was called when its script was over")
+            if self._stop is None and _get_ident() != _main:
+                self._stop = os.pipe()
             # In the order of their numbers: the host takes no number twice.
-            self._last = number = self._last + 1
-            self._waiting[number] = waiter
+            self._last = waiter.number = self._last + 1
+            self._waiting[waiter.number] = waiter
             executions.calls = self
-            fields = b',"call_id":%d,"tool":%s,"args":%s' % (number, text(tool), payload)
+            fields = b',"call_id":%d,"tool":%s,"args":%s' % (waiter.number, text(tool), payload)
             execution.send(b"tool_call", fields)
-        return execution.channel, number
+        return execution.channel
+
+    def _may_read(self, waiter):
+        with self._turns:
+            if self._somebody_reads():
+                return self._reader is waiter
+            self._reader = waiter
+            return True
+
+    def _somebody_reads(self):
+        return self._reader is not None and self._reader.is_here
+
+    def _leave(self, waiter):
+        self._waiting.pop(waiter.number, None)
+        with self._turns:
+            if self._reader is waiter:
+                self._reader = None
+        if not self._somebody_reads():
+            # The next thread that waits reads.
+            for other in list(self._waiting.values()):
+                if isinstance(other, Waiter):
+                    other.wake()
+                    return
 
     def _look(self, channel):
         """Reads what is there, unless somebody else does."""
-        if not self._reading.acquire(False):
-            return
+        reader = Waiter()
         try:
-            while channel.has_more():
-                channel.receive_for(self._take)
+            if self._may_read(reader):
+                while channel.has_more():
+                    channel.receive_for(self._take)
         finally:
-            self._reading.release()
-            self._pass_on()
+            reader.is_here = False
+            self._leave(reader)
 
     def _read(self, channel):
         """Waits for an answer to anything. False when the script is over."""
@@ -236,15 +264,6 @@ class Calls:
             waiter = self._waiting.get(frame["call_id"])
             if waiter is not None:
                 waiter.finish((frame["success"], frame["data"], frame["message"]))
-
-    def _pass_on(self):
-        """Has the next thread that waits read, if nobody does."""
-        if self._reading.locked():
-            return
-        for waiter in list(self._waiting.values()):
-            if isinstance(waiter, Waiter):
-                waiter.wake()
-                return
 
 
 calls = Calls()
