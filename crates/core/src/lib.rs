@@ -2,7 +2,8 @@
 //!
 //! Every other crate uses these types. A [`SandboxConfig`] describes an environment. An
 //! [`ExecutionRequest`] asks for one run in it. [`Event`]s report what happens meanwhile. An
-//! [`ExecutionResult`] with a [`Verdict`] says how the run ended.
+//! [`ExecutionResult`] with a [`Verdict`] says how the run ended. A [`ToolSet`] describes the
+//! functions that scripts may call.
 //!
 //! ```text
 //!  config ──► request ──► wire (host → guest)
@@ -35,6 +36,7 @@ mod request;
 mod result;
 mod script_metadata;
 mod secret;
+pub mod tool;
 mod tool_call;
 mod verdict;
 pub mod wire;
@@ -54,5 +56,6 @@ pub use request::{CollectLimits, ExecutionRequest, FileContent, InputFile, Scrip
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
 pub use script_metadata::{ScriptMetadata, ScriptMetadataError, ScriptMetadataFault};
 pub use secret::Secret;
+pub use tool::{Tool, ToolError, ToolSet};
 pub use tool_call::{MOST_TOOL_CALLS, ToolCallRecord};
 pub use verdict::Verdict;

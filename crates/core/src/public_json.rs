@@ -144,6 +144,12 @@ fn a_request_looks_like_this() {
 }
 
 #[test]
+fn a_set_of_tools_looks_like_this() {
+    let set = crate::tool::tests::several();
+    assert_snapshot!(serde_json::to_string_pretty(&set).unwrap());
+}
+
+#[test]
 fn each_example_is_read_back_as_it_was() {
     for event in events() {
         let text = serde_json::to_string(&event).unwrap();

@@ -71,6 +71,11 @@ pub(crate) fn check_alone(env: &BTreeMap<String, String>) -> Result<(), ConfigEr
     check(env, &[])
 }
 
+/// The same, for secrets that a tool needs.
+pub(crate) fn check_secrets(secrets: &[String]) -> Result<(), ConfigError> {
+    check(&BTreeMap::new(), secrets)
+}
+
 fn check_name(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     if !begins || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {

@@ -57,8 +57,8 @@ mod sandbox;
 mod table;
 
 pub use dependency::{Requirement, RequirementFault};
-pub(crate) use environment::check_alone as check_environment;
 pub use environment::{ENTRY_BYTES, ENVIRONMENT_BYTES, POINTER_BYTES, entry_bytes};
+pub(crate) use environment::{check_alone as check_environment, check_secrets};
 pub use error::ConfigError;
 pub use injection::Injection;
 pub use limits::ResourceLimits;

@@ -53,7 +53,9 @@ pub enum ToolError {
 /// struct Area { width: f64, height: f64 }
 ///
 /// let tools = ToolRegistry::new()
-///     .host("area", "Of a rectangle", |it: Area| async move { Ok::<_, String>(it.width * it.height) })
+///     .host("area", "Of a rectangle", |it: Area| async move {
+///         Ok::<_, String>(it.width * it.height)
+///     })
 ///     .unwrap();
 /// let equipped = tools.for_config(SandboxConfig::default());
 /// ```
