@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 27] = [
+static FILES: [GuestFile; 28] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -59,6 +59,7 @@ static FILES: [GuestFile; 27] = [
     part!("program"),
     part!("rich"),
     part!("scripts"),
+    part!("signatures"),
     part!("strays"),
     part!("template"),
     part!("tools"),
