@@ -46,6 +46,8 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
+        // Names only. A tool file that asks for one while it is loaded is loaded in the cell.
+        "secrets": if blueprint.tools.is_empty() { &[][..] } else { &blueprint.config.secrets },
         // The host's rules. The harness refuses by the same ones, where the script can still see
         // why.
         "rules": {

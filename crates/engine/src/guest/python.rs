@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 28] = [
+static FILES: [GuestFile; 31] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -51,6 +51,7 @@ static FILES: [GuestFile; 28] = [
     part!("forks"),
     part!("inquiry"),
     part!("interrupts"),
+    part!("late_tools"),
     part!("library"),
     part!("namespace"),
     part!("output"),
@@ -62,6 +63,8 @@ static FILES: [GuestFile; 28] = [
     part!("signatures"),
     part!("strays"),
     part!("template"),
+    part!("tool_files"),
+    part!("tool_loop"),
     part!("tools"),
     part!("traces"),
     part!("trial"),

@@ -17,8 +17,8 @@ import sys
 
 from .traces import one_line
 
-#: How long a file may be, in bytes. The parser takes a hundred times that in memory. Before Python 3.11
-#: it does not notice that a chain like `a.b.b.b…` is too long for the stack.
+#: How long a file may be, in bytes. The parser takes a hundred times that in memory. Before Python
+#: 3.11 it does not notice that a chain like `a.b.b.b…` is too long for the stack.
 LONGEST_SOURCE = 1 << 20 if sys.version_info >= (3, 11) else 128 << 10
 
 
