@@ -130,3 +130,20 @@ fn proxy_variables(policy: &NetworkPolicy) -> Vec<(String, String)> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use belljar_core::config::SandboxConfig;
+
+    use super::*;
+    use crate::engine::ToolSource;
+
+    #[test]
+    fn names_of_secrets_are_told_where_there_are_tools_that_may_read_them() {
+        let config = SandboxConfig { secrets: vec!["KEY".into()], ..SandboxConfig::default() };
+        let mut blueprint = Blueprint::new(config);
+        assert_eq!(template_settings(&blueprint)["secrets"], serde_json::json!([]));
+        blueprint.tools.push(ToolSource { file_name: "t.py".into(), source: String::new() });
+        assert_eq!(template_settings(&blueprint)["secrets"], serde_json::json!(["KEY"]));
+    }
+}

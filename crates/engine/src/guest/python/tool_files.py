@@ -65,7 +65,7 @@ class ToolFile:
         for name, value in vars(module).items():
             if name.startswith("_") or not callable(value) or inspect.isclass(value):
                 continue
-            is_made_here = inspect.isfunction(value) and value.__module__ == module.__name__
+            is_made_here = inspect.isfunction(value) and value.__code__.co_filename == self.path
             # What a decorator makes of a function need not be one, nor be made here.
             if is_made_here or (name in self._definitions and base_globals.get(name) is not value):
                 yield name, value
