@@ -20,14 +20,15 @@ from .namespace import ToolsNotLoaded, base_globals
 from .traces import cause
 from .trial import tried_by
 
+#: Says of a file that it is loaded in the cell.
+LATE = object()
+
 
 def tried(files, directory, secrets):
-    """Yields each file with its problem, or with None if it can be loaded here and now.
-
-    A problem that is no failure means that the file is for the cell.
-    """
+    """Yields each file with why it failed, with `LATE`, or with None if it can be loaded here and now."""
     if not secrets:
-        return ((file, None) for file in files)
+        yield from ((file, None) for file in files)
+        return
 
     def attempt(file, tell):
         def notice():
@@ -42,7 +43,12 @@ def tried(files, directory, secrets):
         else:
             tell({"left": None})
 
-    return tried_by(attempt, files)
+    for file, problem in tried_by(attempt, files):
+        if problem is None:
+            yield file, None
+        else:
+            # Nobody knows what a file would ask for that has not come to its end in time.
+            yield file, problem.text if problem.failed and not problem.hangs else LATE
 
 
 def watch_environment(secrets, directory, notice):
@@ -89,12 +95,12 @@ def _importing_file():
 class LateTools:
     """The files that are still to be loaded, before the first script of a cell starts."""
 
-    def __init__(self, files, offer, workspace):
-        self._files, self._offer, self._workspace = files, offer, workspace
+    def __init__(self, files, finder, offer, workspace):
+        self._files, self._finder, self._offer, self._workspace = files, finder, offer, workspace
 
     def load(self, script_globals):
         """Loads them. One that fails is tried again for the next step of a session."""
-        with self._as_in_the_zygote():
+        with self._finder, self._as_in_the_zygote():
             while self._files:
                 functions = self._loaded(self._files[0])
                 base_globals.update(functions)

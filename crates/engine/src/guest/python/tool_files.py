@@ -80,21 +80,23 @@ def tool_files(directory):
     return [ToolFile(directory, name) for name in names]
 
 
-def make_importable(directory, files):
-    """Has `import` find the files."""
-    # First. That hides nothing, because it answers only to names that nobody else has.
-    sys.meta_path.insert(0, ToolFinder(files))
-    # Last, and for processes that a script starts: `multiprocessing` hands the path on to them.
-    sys.path.append(directory)
-
-
 class ToolFinder:
-    """Finds tool files by the names of their modules."""
+    """Has `import` find tool files by the names of their modules, while they are loaded.
+
+    Afterwards all of them are in `sys.modules`, and imports of scripts need not pass by here.
+    """
 
     def __init__(self, files):
         self._files = {file.module_name: file for file in files}
         # Before any tool is in it.
         self._given = dict(base_globals)
+
+    def __enter__(self):
+        # First. That hides nothing, because it answers only to names that nobody else has.
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_):
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(self, name, path=None, target=None):
         file = self._files.get(name)

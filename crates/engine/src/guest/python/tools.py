@@ -5,9 +5,11 @@ tool_loop    asynchronous functions as scripts call them
 late_tools   files that need a secret, and are loaded in the cell
 """
 
+import sys
+
 from . import late_tools, namespace
 from .namespace import base_globals
-from .tool_files import make_importable, tool_files
+from .tool_files import ToolFinder, tool_files
 from .tool_loop import ToolLoop
 from .traces import cause
 
@@ -17,21 +19,23 @@ def load_tools(directory, secrets=(), workspace=None):
     files = tool_files(directory)
     if not files:
         return [], []
-    make_importable(directory, files)
-    offer, late, warnings = Offer(), [], {}
-    for file, problem in late_tools.tried(files, directory, secrets):
-        try:
-            if problem is None:
-                base_globals.update(offer.add(file))
-            elif problem.failed:
-                warnings[file] = offer.complaint(file, problem.text)
-            else:
-                offer.claim(file, file.names())
-                late.append(file)
-        except BaseException as error:
-            warnings[file] = offer.complaint(file, error)
+    offer, late, warnings, finder = Offer(), [], {}, ToolFinder(files)
+    with finder:
+        for file, problem in late_tools.tried(files, directory, secrets):
+            try:
+                if problem is None:
+                    base_globals.update(offer.add(file))
+                elif problem is late_tools.LATE:
+                    offer.claim(file, file.names())
+                    late.append(file)
+                else:
+                    warnings[file] = offer.complaint(file, problem)
+            except BaseException as error:
+                warnings[file] = offer.complaint(file, error)
+    # Last, and for processes that a script starts: `multiprocessing` hands the path on to them.
+    sys.path.append(directory)
     if late:
-        namespace.late_tools = late_tools.LateTools(late, offer, workspace)
+        namespace.late_tools = late_tools.LateTools(late, finder, offer, workspace)
     return offer.names(), [warnings[file] for file in files if file in warnings]
 
 

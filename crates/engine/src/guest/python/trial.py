@@ -30,8 +30,8 @@ GRACE = 1.0
 class Problem:
     """Why a module is not imported ahead. A cell can still import it, unless it has failed."""
 
-    def __init__(self, text, failed):
-        self.text, self.failed = text, failed
+    def __init__(self, text, failed, hangs=False):
+        self.text, self.failed, self.hangs = text, failed, hangs
 
 
 def tried(names, scratch):
@@ -87,7 +87,7 @@ def _try_in_a_fork(attempt, names, deadline):
     signal.signal(signal.SIGCHLD, handler)
     if silent:
         why = f"it takes longer than {BUDGET:.0f} s" if hangs else _how_it_ended(status)
-        outcomes.append(Problem(why, failed=True))
+        outcomes.append(Problem(why, failed=True, hangs=hangs))
     return outcomes
 
 

@@ -29,9 +29,9 @@ class Late(ToolPlace):
         place = f"{self.place}/{self.tries}"
         self.write(f"{self.tries}/probe_{self.tries}.py", source)
         files = tool_files.tool_files(place)
-        tool_files.make_importable(place, files)
-        ((_, problem),) = late_tools.tried(files, place, list(SECRETS))
-        return "warm" if problem is None else "failed" if problem.failed else "late"
+        with tool_files.ToolFinder(files):
+            ((_, problem),) = late_tools.tried(files, place, list(SECRETS))
+        return "warm" if problem is None else "late" if problem is late_tools.LATE else "failed"
 
     def test_a_file_that_reads_a_secret_is_listed_and_loaded_with_the_first_script(self):
         names, warnings = self.load(late=READS, warm="def other(): return 1\n")
@@ -70,6 +70,15 @@ class Late(ToolPlace):
         for source in others:
             self.assertEqual(self.fate(source), "warm", source)
 
+    def test_a_file_that_takes_too_long_to_try_is_left_for_the_cell(self):
+        trial = importlib.import_module("belljar_harness.trial")
+        self.addCleanup(setattr, trial, "BUDGET", trial.BUDGET)
+        trial.BUDGET = 0.3
+        self.assertEqual(self.fate("import signal\nsignal.pause()\n"), "late")
+
+    def test_a_file_that_ends_the_process_has_failed(self):
+        self.assertEqual(self.fate("import os\nos._exit(3)\n"), "failed")
+
     def test_a_package_that_looks_at_the_whole_environment_keeps_nobody_cold(self):
         sys.path.insert(0, self.place)
         self.write("some_package_here.py", "import os\nNAMES = list(os.environ)\n")
@@ -92,6 +101,11 @@ class Late(ToolPlace):
         self.assertEqual((names, warnings), (["twice", "ask"], []))
         self.assertFalse({"a_user", "z_late"} & set(sys.modules))
         self.assertEqual(self.result("emit_result(twice())", secrets=SECRETS), 22)
+
+    def test_a_late_file_has_the_helpers_of_scripts_and_no_tools_of_other_files(self):
+        self.load(a="def other(): pass\n", late=READS + "def has(name): return name in globals()\n")
+        script = "emit_result([has('ToolResponse'), has('other')])"
+        self.assertEqual(self.result(script, secrets=SECRETS), [True, False])
 
     def test_a_late_asynchronous_tool_is_called_like_any(self):
         self.load(late=READS + "async def waits(): return ask()\nasync def both(): return await waits()\n")

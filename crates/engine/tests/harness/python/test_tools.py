@@ -123,6 +123,11 @@ class Modules(ToolPlace):
         self.assertEqual(loaded, (["more", "base"], []))
         self.assertEqual(self.result("emit_result(more())"), 2)
 
+    def test_imports_of_scripts_pass_by_nothing_of_ours(self):
+        before = sys.meta_path[:]
+        self.load(a="def f(): pass\n")
+        self.assertEqual(sys.meta_path, before)
+
     def test_tools_can_be_pickled_and_called_in_other_processes(self):
         self.load(
             pickled="import asyncio\ndef twice(x): return 2 * x\n"
