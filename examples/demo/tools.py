@@ -1,6 +1,6 @@
 """Two tools that the demo's script calls.
 
-Scripts can call any function in a tool file. They call `async def` ones without `await`.
+Scripts can call any public function in a tool file. They call `async def` ones without `await`.
 """
 
 import asyncio

@@ -105,6 +105,15 @@ impl Blueprint {
 }
 
 /// A guest tool: a Python file whose functions scripts can call.
+///
+/// The file is a module of its own. Scripts find its public functions in their globals: those it
+/// defines, not those it imports, and none whose name begins with an underscore. A script calls
+/// `async def` functions without `await`, and where a loop is running with it. A name that two
+/// files define, or that every script starts with, is an error like any other that keeps a file
+/// from being loaded.
+///
+/// Files are loaded once for all cells. One that reads a secret of the config while it is loaded is
+/// loaded in each cell instead, before the first script. If it fails there, the run fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSource {
     /// Its file name, ending in `.py`.

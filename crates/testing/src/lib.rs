@@ -39,6 +39,6 @@ pub use processes::{
 };
 pub use running::{
     about_the_run, config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools,
-    session,
+    session, tool_sources,
 };
 pub use waiting::{HANG, eventually, in_time};

@@ -54,14 +54,16 @@ pub async fn sandbox_with(runtime: &Runtime, config: SandboxConfig) -> Sandbox {
 
 /// A sandbox of the default config with guest tools: file names and their text.
 pub async fn sandbox_with_tools(runtime: &Runtime, tools: &[(&str, &str)]) -> Sandbox {
-    let tools = tools
+    let blueprint = Blueprint { tools: tool_sources(tools), ..Blueprint::new(config()) };
+    runtime.prepare(blueprint, &mut |_| {}).await.expect("the sandbox can be made ready")
+}
+
+/// Guest tools: file names and their text.
+pub fn tool_sources(tools: &[(&str, &str)]) -> Vec<ToolSource> {
+    tools
         .iter()
         .map(|(name, source)| ToolSource { file_name: (*name).into(), source: (*source).into() })
-        .collect();
-    runtime
-        .prepare(Blueprint { tools, ..Blueprint::new(config()) }, &mut |_| {})
-        .await
-        .expect("the sandbox can be made ready")
+        .collect()
 }
 
 /// Runs a script. A run that hangs is a failure.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 #[test]
 fn the_chapter_about_scripts_tells_the_truth() {
-    chapter(include_str!("../../../../docs/guide/scripts.md"), 7);
+    chapter(include_str!("../../../../docs/guide/scripts.md"), 9);
 }
 
 #[test]

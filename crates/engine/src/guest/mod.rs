@@ -47,6 +47,8 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
         "host_tools": blueprint.host_tools,
+        // Names only. A tool file that asks for one while it is loaded is loaded in the cell.
+        "secrets": if blueprint.tools.is_empty() { &[][..] } else { &blueprint.config.secrets },
         // The host's rules. The harness refuses by the same ones, where the script can still see
         // why.
         "rules": {
@@ -128,4 +130,21 @@ fn proxy_variables(policy: &NetworkPolicy) -> Vec<(String, String)> {
             [(name.to_owned(), value.to_owned()), (name.to_lowercase(), value.to_owned())]
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar_core::config::SandboxConfig;
+
+    use super::*;
+    use crate::engine::ToolSource;
+
+    #[test]
+    fn names_of_secrets_are_told_where_there_are_tools_that_may_read_them() {
+        let config = SandboxConfig { secrets: vec!["KEY".into()], ..SandboxConfig::default() };
+        let mut blueprint = Blueprint::new(config);
+        assert_eq!(template_settings(&blueprint)["secrets"], serde_json::json!([]));
+        blueprint.tools.push(ToolSource { file_name: "t.py".into(), source: String::new() });
+        assert_eq!(template_settings(&blueprint)["secrets"], serde_json::json!(["KEY"]));
+    }
 }

@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 28] = [
+static FILES: [GuestFile; 32] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -52,6 +52,7 @@ static FILES: [GuestFile; 28] = [
     part!("hosted"),
     part!("inquiry"),
     part!("interrupts"),
+    part!("late_tools"),
     part!("library"),
     part!("namespace"),
     part!("output"),
@@ -60,8 +61,11 @@ static FILES: [GuestFile; 28] = [
     part!("program"),
     part!("rich"),
     part!("scripts"),
+    part!("signatures"),
     part!("strays"),
     part!("template"),
+    part!("tool_files"),
+    part!("tool_loop"),
     part!("tools"),
     part!("traces"),
     part!("trial"),

@@ -23,6 +23,7 @@ objects made ahead of need.
     cell        zygote and cell: from the first line to the last request
     template    what all cells share, made once        forks            what is done after a clone
     tools, preload, trial                              what is loaded for it, if there is anything
+    tool_files, tool_loop, late_tools                  what tools are made of
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
@@ -35,6 +36,7 @@ objects made ahead of need.
     hosted      tools of the host's, if there are any
     strays      threads and processes that outlive a step
     inquiry     answers about a session, between two steps; loaded when it is asked for
+    signatures  what functions of tool files look like, told from their source alone
 
 The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
 Standard library only; CPython 3.9 and later.

@@ -30,6 +30,13 @@ class ToolResponse:
         return f"ToolResponse(success={self.success!r}, data={self.data!r}, message={self.message!r})"
 
 
+class ToolsNotLoaded(Exception):
+    """A tool file that waited for the cell's secrets has failed."""
+
+
+# Tool files that are loaded before the first script starts, or None; see `late_tools`.
+late_tools = None
+
 # Tools are added when they are loaded.
 base_globals = {
     "__builtins__": builtins,

@@ -12,9 +12,10 @@ import traceback
 
 from . import displays, parts, program
 from . import execution as executions
+from . import namespace as namespaces
 from .alarm import Alarm, ScriptTimeout
 from .execution import Execution
-from .namespace import new_main
+from .namespace import ToolsNotLoaded, new_main
 from .output import flush, stderr
 from .strays import strays
 from .traces import trace, with_line
@@ -26,8 +27,9 @@ _AWAITS = inspect.CO_COROUTINE
 class Scripts:
     """Does what requests ask for, one after the other."""
 
-    def __init__(self, interrupts, module=None):
+    def __init__(self, interrupts, module=None, with_late_tools=True):
         self._interrupts = interrupts
+        self._with_late_tools = with_late_tools
         self._session = None
         self._steps = 0
         # For scripts that await outside of any function.
@@ -89,6 +91,8 @@ class Scripts:
             try:
                 with alarm:
                     self._interrupts.begin(request["seal"])
+                    if namespaces.late_tools is not None and self._with_late_tools:
+                        namespaces.late_tools.load(module.__dict__)
                     self._run_to_its_end(script, name, module.__dict__, mode)
                     self._interrupts.end()
             except BaseException as error:
@@ -101,6 +105,8 @@ class Scripts:
                 execution.log("the script went on after emit_result and was interrupted", "warning")
             else:
                 execution.error(f"Script timed out after {timeout:g}s", trace(error), timed_out=True)
+        except ToolsNotLoaded as error:
+            execution.error(str(error), trace(error.__cause__))
         except SystemExit as error:
             self._tell_exit(execution, error, is_program)
         except BaseException as error:

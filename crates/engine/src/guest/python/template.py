@@ -62,7 +62,7 @@ class Template:
         from .tools import load_tools
 
         with forks.Generators() as generators, streams_aside():
-            tools, self.warnings = load_tools(layout["tools"])
+            tools, self.warnings = load_tools(layout["tools"], settings["secrets"], layout["workspace"])
             self.tools += tools
             warnings, self.vouched = preload(settings)
             self.warnings += warnings
@@ -119,7 +119,8 @@ def warm_up(module):
     main = sys.modules["__main__"]
     nowhere = os.open("/dev/null", os.O_WRONLY)
     channel = Channel(nowhere, WARM_UP)
-    Scripts(Interrupts(channel), module).execute(channel, channel.receive())
+    scripts = Scripts(Interrupts(channel), module, with_late_tools=False)
+    scripts.execute(channel, channel.receive())
     os.close(nowhere)
     linecache.cache.pop(SCRIPT_NAME, None)
     sys.modules["__main__"] = main

@@ -1,73 +1,80 @@
-"""Loads tool files into the globals that every script starts with."""
+"""Loads tool files, and puts their functions into the globals that every script starts with.
 
-import asyncio
-import inspect
-import io
-import os
-import threading
+tool_files   each file as a module
+tool_loop    asynchronous functions as scripts call them
+late_tools   files that need a secret, and are loaded in the cell
+"""
 
+import sys
+
+from . import late_tools, namespace
 from .namespace import base_globals
-from .strays import tool_threads
+from .tool_files import ToolFinder, tool_files
+from .tool_loop import ToolLoop
 from .traces import cause
 
 
-def tool_files(directory):
-    try:
-        return sorted(name for name in os.listdir(directory) if name.endswith(".py"))
-    except FileNotFoundError:
-        return []
+def load_tools(directory, secrets=(), workspace=None):
+    """Loads every tool file. Returns the names of the tools, and a warning for each file that failed."""
+    files = tool_files(directory)
+    if not files:
+        return [], []
+    offer, late, warnings, finder = Offer(), [], {}, ToolFinder(files)
+    with finder:
+        for file, problem in late_tools.tried(files, directory, secrets):
+            try:
+                if problem is None:
+                    base_globals.update(offer.add(file))
+                elif problem is late_tools.LATE:
+                    offer.claim(file, file.names())
+                    late.append(file)
+                else:
+                    warnings[file] = offer.complaint(file, problem)
+            except BaseException as error:
+                warnings[file] = offer.complaint(file, error)
+    # Last, and for processes that a script starts: `multiprocessing` hands the path on to them.
+    sys.path.append(directory)
+    if late:
+        namespace.late_tools = late_tools.LateTools(late, finder, offer, workspace)
+    return offer.names(), [warnings[file] for file in files if file in warnings]
 
 
-def load_tools(directory):
-    """Runs every tool file. Returns the names of the tools, and a warning for each file that failed."""
-    warnings, before = [], dict(base_globals)
-    for name in tool_files(directory):
-        path = os.path.join(directory, name)
-        try:
-            with io.open_code(path) as file:
-                code = compile(file.read(), path, "exec", dont_inherit=True)
-            base_globals["__name__"], base_globals["__file__"] = name[:-3], path
-            exec(code, base_globals)
-        except BaseException as error:
-            warnings.append(f"tool file {name} did not load: {cause(error, path)}")
-    for gone in ("__name__", "__file__"):
-        base_globals.pop(gone, None)
-    return _take_functions(directory, before), warnings
+class NameTaken(Exception):
+    """A tool has a name that is somebody else's."""
 
 
-def _take_functions(directory, before):
-    """The functions that tool files defined. Coroutines become plain functions: scripts are synchronous."""
-    tools, loop = [], ToolLoop()
-    for name, value in list(base_globals.items()):
-        is_new = before.get(name) is not value and inspect.isfunction(value)
-        if is_new and value.__code__.co_filename.startswith(directory):
-            tools.append(name)
-            if inspect.iscoroutinefunction(value):
-                base_globals[name] = loop.as_sync(value)
-    return tools
-
-
-class ToolLoop:
-    """The event loop that asynchronous tools run on."""
+class Offer:
+    """The names that scripts find, and whose they are."""
 
     def __init__(self):
-        self._loop = None
+        self._given, self._owners, self._loop = set(base_globals), {}, ToolLoop()
 
-    def as_sync(self, function):
-        def call(*arguments, **named):
-            return asyncio.run_coroutine_threadsafe(function(*arguments, **named), self._running()).result()
+    def names(self):
+        return list(self._owners)
 
-        call.__name__, call.__qualname__ = function.__name__, function.__qualname__
-        call.__doc__, call.__module__, call.__wrapped__ = function.__doc__, function.__module__, function
-        return call
+    def add(self, file):
+        """Loads a file. Returns its functions, as scripts call them."""
+        functions = file.load()
+        self.claim(file, functions)
+        return {
+            name: self._loop.for_scripts(name, function) if file.is_async(name, function) else function
+            for name, function in functions.items()
+        }
 
-    def _running(self):
-        # Started on first use, in the cell: a zygote with a second thread could not be cloned
-        # safely.
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=self._loop.run_forever, name="tool-loop", daemon=True)
-            thread.start()
-            # It works for every step, whichever came first.
-            tool_threads.add(thread.native_id)
-        return self._loop
+    def claim(self, file, names):
+        """Gives names to a file: all of them, or none if one is taken."""
+        for name in names:
+            if name in self._given:
+                raise NameTaken(f"it defines {name}, which hides the {name} that every script starts with")
+            owner = self._owners.get(name, file)
+            if owner is not file:
+                raise NameTaken(f"it defines {name}, and so does {owner.file}")
+        self._owners.update(dict.fromkeys(names, file))
+
+    def complaint(self, file, problem):
+        """One sentence. The host knows it by how it begins."""
+        if isinstance(problem, NameTaken):
+            problem = str(problem)
+        elif isinstance(problem, BaseException):
+            problem = cause(problem, file.path)
+        return f"tool file {file.file} did not load: {problem}"

@@ -30,33 +30,47 @@ GRACE = 1.0
 class Problem:
     """Why a module is not imported ahead. A cell can still import it, unless it has failed."""
 
-    def __init__(self, text, failed):
-        self.text, self.failed = text, failed
+    def __init__(self, text, failed, hangs=False):
+        self.text, self.failed, self.hangs = text, failed, hangs
 
 
 def tried(names, scratch):
-    """Yields each name with its problem, or with None.
+    """Yields each module's name with its problem, or with None."""
 
-    Whoever asks imports a module that is fine before they ask for the next one.
+    def attempt(name, tell):
+        before = _descriptors()
+        try:
+            importlib.import_module(name)
+            tell({"left": _left_behind(before, scratch)})
+        except BaseException as error:
+            tell({"failed": cause(error)})
+
+    return tried_by(attempt, names)
+
+
+def tried_by(attempt, names):
+    """Yields each name with its problem, or with None. `attempt` runs in the trial and tells how it went.
+
+    Whoever asks imports what is fine before they ask for the next one.
     """
     deadline = time.monotonic() + BUDGET
     while names and time.monotonic() < deadline:
-        outcomes = _try_in_a_fork(names, scratch, deadline)
+        outcomes = _try_in_a_fork(attempt, names, deadline)
         yield from zip(names, outcomes)
         names = names[len(outcomes) :]
     for name in names:
         yield name, Problem("the modules before it took too long", failed=False)
 
 
-def _try_in_a_fork(names, scratch, deadline):
-    """Tries modules in a row, up to the first that has a problem."""
+def _try_in_a_fork(attempt, names, deadline):
+    """Tries names in a row, up to the first that has a problem."""
     # Whoever ignores this signal is not told how a child ended.
     handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     lines, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            _try_all(names, scratch, theirs)
+            _try_all(attempt, names, theirs)
         finally:
             os._exit(0)
     os.close(theirs)
@@ -73,7 +87,7 @@ def _try_in_a_fork(names, scratch, deadline):
     signal.signal(signal.SIGCHLD, handler)
     if silent:
         why = f"it takes longer than {BUDGET:.0f} s" if hangs else _how_it_ended(status)
-        outcomes.append(Problem(why, failed=True))
+        outcomes.append(Problem(why, failed=True, hangs=hangs))
     return outcomes
 
 
@@ -116,18 +130,18 @@ def _how_it_ended(status):
     return f"it was ended by {signal.Signals(os.WTERMSIG(status)).name}"
 
 
-def _try_all(names, scratch, descriptor):
+def _try_all(attempt, names, descriptor):
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
+    said = {}
+
+    def tell(outcome):
+        said.update(outcome)
+        os.write(descriptor, json.dumps(outcome).encode() + b"\n")
+
     for name in names:
-        before = _descriptors()
-        try:
-            importlib.import_module(name)
-            said = {"left": _left_behind(before, scratch)}
-        except BaseException as error:
-            said = {"failed": cause(error)}
-        os.write(descriptor, json.dumps(said).encode() + b"\n")
+        attempt(name, tell)
         if said.get("failed") or said.get("left"):
             return
 

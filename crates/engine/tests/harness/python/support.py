@@ -7,6 +7,9 @@ import os
 import pathlib
 import socket
 import sys
+import tempfile
+import textwrap
+import unittest
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "src" / "guest" / "python"
 
@@ -91,3 +94,18 @@ def run(*requests, module=None):
         os.close(out)
         sys.modules["__main__"] = main
         host.close()
+
+
+class Place(unittest.TestCase):
+    """Has a directory for files."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.place = directory.name
+
+    def write(self, path, text):
+        path = os.path.join(self.place, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(text))

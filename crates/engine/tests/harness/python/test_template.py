@@ -1,66 +1,15 @@
-"""What cells share: tools, modules imported ahead, the report to the host."""
+"""What cells share: modules imported ahead, the report to the host. Tools have a file of their own."""
 
 import importlib
 import os
 import random
 import sys
-import tempfile
-import textwrap
 import unittest
 
-from support import harness, request, run
+from support import Place, harness
 
 forks, template = harness.forks, harness.template
-preload, tools, trial = (
-    importlib.import_module(f"belljar_harness.{name}") for name in ("preload", "tools", "trial")
-)
-base_globals = harness.namespace.base_globals
-
-
-class Place(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.place = directory.name
-
-    def write(self, path, text):
-        path = os.path.join(self.place, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(textwrap.dedent(text))
-
-
-class Tools(Place):
-    def setUp(self):
-        super().setUp()
-        before = dict(base_globals)
-
-        def restore():
-            base_globals.clear()
-            base_globals.update(before)
-
-        self.addCleanup(restore)
-
-    def test_functions_are_tools_and_what_a_file_imports_is_not(self):
-        self.write("a.py", "from textwrap import dedent\nLIMIT = 3\ndef plain(x): return x * LIMIT\n")
-        self.write("b.py", "async def waits(x):\n    return x + 1\n")
-        self.write("notes.txt", "not a tool")
-        self.assertEqual(tools.load_tools(self.place), (["plain", "waits"], []))
-        self.assertNotIn("__file__", base_globals)
-        frames = run(request("emit_result([plain(2), waits(2)])"))
-        self.assertEqual(frames[0]["data"], [6, 3])
-
-    def test_a_file_that_fails_is_named_with_its_line_and_the_rest_load(self):
-        self.write("a.py", "x = 1\nraise ValueError('no')\n")
-        self.write("b.py", "def fine(): pass\n")
-        self.write("c.py", "def broken(:\n")
-        names, warnings = tools.load_tools(self.place)
-        self.assertEqual(names, ["fine"])
-        self.assertEqual(warnings[0], "tool file a.py did not load: line 2: ValueError: no")
-        self.assertRegex(warnings[1], r"^tool file c.py did not load: line 1: SyntaxError: ")
-
-    def test_no_directory_is_no_tools(self):
-        self.assertEqual(tools.load_tools(self.place + "/none"), ([], []))
+preload, trial = (importlib.import_module(f"belljar_harness.{name}") for name in ("preload", "trial"))
 
 
 class Preloads(Place):
