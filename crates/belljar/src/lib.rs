@@ -75,9 +75,13 @@ pub mod config {
 
 /// Functions that scripts call: the parts of a [`ToolRegistry`], and what is kept of a call.
 pub mod tools {
+    pub use belljar_core::tool::{
+        ArgumentError, DependencyConflict, Failure, Kind, Parameter, Place, Tool, ToolError, ToolSet,
+        UnknownKind, check_arguments, safe_tool_name,
+    };
     pub use belljar_core::{MOST_TOOL_CALLS, ToolCallRecord};
     pub use belljar_engine::{HostParameter, HostToolFace};
-    pub use belljar_runtime::{Equipped, HostTool, ToolContext, ToolError, ToolFailure};
+    pub use belljar_runtime::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure};
 }
 
 /// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.

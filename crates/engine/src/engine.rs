@@ -129,7 +129,7 @@ pub struct HostToolFace {
     pub name: String,
     /// Its documentation.
     pub doc: String,
-    /// Its parameters. Those that are required come first.
+    /// Its parameters, in an order that Python allows.
     pub parameters: Vec<HostParameter>,
     /// Whether it returns what the tool found and raises if the tool failed. Otherwise it returns a
     /// `ToolResponse` in any case.
@@ -141,12 +141,14 @@ pub struct HostToolFace {
 pub struct HostParameter {
     /// Its name.
     pub name: String,
-    /// Its kind in Python, such as `str`.
-    pub annotation: Option<String>,
-    /// What is shown as its value if a call does not name it. The host decides what it is then.
+    /// Its type in Python, such as `str`.
+    pub annotation: String,
+    /// What is shown as its value if a call does not give it. The host decides what it is then.
     pub default: serde_json::Value,
-    /// Whether every call must name it.
+    /// Whether every call must give it.
     pub required: bool,
+    /// Whether it can be given by its name alone.
+    pub keyword_only: bool,
 }
 
 /// The outcome of `prepare`: interpreter, tools, warnings.

@@ -73,4 +73,4 @@ pub use session::Session;
 pub use sink::EventSink;
 pub use stdin::{stdin_from_async_reader, stdin_from_reader, stdin_from_stream};
 pub use stream::Execution;
-pub use tools::{Equipped, HostTool, ToolContext, ToolError, ToolFailure, ToolRegistry};
+pub use tools::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure, ToolRegistry};

@@ -170,6 +170,11 @@ impl Tool {
         self
     }
 
+    /// Its documentation as Python has it: what it does, its parameters, examples.
+    pub fn documentation(&self) -> String {
+        super::python::documentation(self).join("\n")
+    }
+
     /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)

@@ -18,7 +18,8 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// Functions and classes that the harness gives to every script.
-const HARNESS: [&str; 5] = ["emit_result", "emit_log", "emit_intermediate", "display", "ToolResponse"];
+const HARNESS: [&str; 6] =
+    ["emit_result", "emit_log", "emit_intermediate", "display", "ToolResponse", "ToolError"];
 
 /// Modules that the harness gives to every script.
 const MODULES: [&str; 8] = ["asyncio", "datetime", "json", "math", "os", "re", "time", "uuid"];

@@ -120,6 +120,11 @@ impl Parameter {
         self
     }
 
+    /// Its type as Python writes it: `str`, `list[int]`, `Literal["asc", "desc"]`.
+    pub fn annotation(&self) -> String {
+        super::python::annotation(self)
+    }
+
     /// Whether a call must give it.
     pub fn is_required(&self) -> bool {
         self.required && self.default.is_none()

@@ -84,9 +84,6 @@ impl Calls {
             Some(_) if self.under_way.len() >= MOST_AT_ONCE => {
                 Some(format!("{MOST_AT_ONCE} calls are under way already; wait for some of them first"))
             }
-            Some(_) if !args.as_str().starts_with('{') => {
-                Some("wrong arguments: they must be an object with a field for each".to_owned())
-            }
             Some(_) => None,
         };
         let (mask, began) = (self.mask.clone(), Instant::now());

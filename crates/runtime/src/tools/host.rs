@@ -6,12 +6,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use belljar_core::tool::{Failure, Tool, check_arguments};
 use belljar_core::{ExecutionId, Json};
 use belljar_engine::{BoxFuture, HostToolFace};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::schema;
@@ -55,7 +57,7 @@ type Call = dyn Fn(ToolContext, Json) -> BoxFuture<'static, Result<Json, ToolFai
 /// future.
 #[derive(Clone)]
 pub struct HostTool {
-    pub(crate) face: HostToolFace,
+    pub(crate) tool: Tool,
     pub(crate) timeout: Duration,
     pub(crate) most_calls: Option<u64>,
     pub(crate) most_answer_bytes: usize,
@@ -66,9 +68,9 @@ pub struct HostTool {
 
 impl fmt::Debug for HostTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { face, timeout, most_calls, most_answer_bytes, .. } = self;
+        let Self { tool, timeout, most_calls, most_answer_bytes, .. } = self;
         f.debug_struct("HostTool")
-            .field("face", face)
+            .field("tool", tool)
             .field("timeout", timeout)
             .field("most_calls", most_calls)
             .field("most_answer_bytes", most_answer_bytes)
@@ -137,17 +139,17 @@ impl HostTool {
                     Ok(Json::parse_repaired(&text).map_err(ToolFailure::from)?.0)
                 })
             };
-        let (name, description) = (name.into(), description.into());
-        Self::from_parts(schema::face::<A>(name, &description), call)
+        Self::described(schema::described::<A>(name.into(), &description.into()), call)
     }
 
-    /// A tool that is described by hand. Its arguments come as one JSON object.
-    pub fn from_parts(
-        face: HostToolFace,
+    /// A tool that is described by hand. Its arguments come as one JSON object that fits the
+    /// description, with defaults filled in.
+    pub fn described(
+        tool: Tool,
         call: impl Fn(ToolContext, Json) -> BoxFuture<'static, Result<Json, ToolFailure>> + Send + Sync + 'static,
     ) -> Self {
         Self {
-            face,
+            tool,
             timeout: Duration::from_secs(60),
             most_calls: None,
             most_answer_bytes: 16 << 20,
@@ -188,12 +190,16 @@ impl HostTool {
     /// it returns a `ToolResponse` in any case.
     #[must_use]
     pub fn raising(mut self) -> Self {
-        self.face.raises = true;
+        self.tool.failure = Failure::Exception;
         self
     }
 
     /// Carries out one call. Panics become failures.
     pub(crate) async fn answer(self, context: ToolContext, arguments: Json) -> Answer {
+        let arguments = match self.checked(&arguments) {
+            Ok(arguments) => arguments,
+            Err(reason) => return Answer::failed(reason),
+        };
         let within = self.timeout;
         let work = async {
             // Never closed.
@@ -219,6 +225,22 @@ impl HostTool {
             )),
             Ok(Ok(Ok(data))) => Answer { success: true, data, message: String::new() },
         }
+    }
+}
+
+impl HostTool {
+    /// What a script sees of it.
+    pub(crate) fn face(&self) -> HostToolFace {
+        schema::face(&self.tool)
+    }
+
+    /// The arguments by the names that the tool has for them, or what is wrong with them.
+    fn checked(&self, arguments: &Json) -> Result<Json, String> {
+        let arguments: Map<String, Value> = arguments
+            .to()
+            .map_err(|_| "its arguments must be an object, with a field for each".to_owned())?;
+        let checked = check_arguments(&self.tool, arguments).map_err(|error| error.to_string())?;
+        Json::of(&self.tool.original_arguments(checked)).map_err(|error| error.to_string())
     }
 }
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! * `host` is one tool: what it is called with, its limits, what it answers.
-//! * `schema` turns the type of its arguments into parameters.
+//! * `schema` turns the type of its arguments into a [`Tool`](belljar_core::tool::Tool).
 //! * `registry` collects tools for a sandbox.
 
 mod host;
@@ -19,7 +19,7 @@ mod registry;
 mod schema;
 
 pub use host::{HostTool, ToolContext, ToolFailure};
-pub use registry::{Equipped, ToolError, ToolRegistry};
+pub use registry::{Equipped, RegistryError, ToolRegistry};
 
 pub(crate) use host::Answer;
 pub(crate) use registry::HostTools;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use belljar_core::config::SandboxConfig;
+use belljar_core::tool::{ToolError, ToolSet};
 use belljar_engine::{HostToolFace, ToolSource};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,21 +19,10 @@ use super::HostTool;
 /// Why a tool cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ToolError {
-    /// The name is no name of a function, or means something else to scripts.
-    #[error("tool {name:?}: its name {rule}")]
-    Name {
-        /// The name.
-        name: String,
-        /// The rule it breaks.
-        rule: &'static str,
-    },
-    /// Two tools have the same name.
-    #[error("tool `{name}` is there twice; give one of them another name")]
-    Twice {
-        /// The name.
-        name: String,
-    },
+pub enum RegistryError {
+    /// Its description breaks a rule, or another tool has the same name.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
     /// A file of tools cannot be read.
     #[error("tool file {}", path.display())]
     File {
@@ -61,6 +51,8 @@ pub enum ToolError {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ToolRegistry {
+    /// What the tools of the host's are.
+    tools: ToolSet,
     guest: Vec<ToolSource>,
     host: HostTools,
 }
@@ -96,7 +88,7 @@ impl ToolRegistry {
         name: impl Into<String>,
         description: impl Into<String>,
         function: impl Fn(A) -> F + Send + Sync + 'static,
-    ) -> Result<Self, ToolError>
+    ) -> Result<Self, RegistryError>
     where
         A: DeserializeOwned + JsonSchema,
         F: Future<Output = Result<T, E>> + Send + 'static,
@@ -107,25 +99,19 @@ impl ToolRegistry {
     }
 
     /// Adds a tool of the host's.
-    pub fn with(mut self, tool: HostTool) -> Result<Self, ToolError> {
-        let name = tool.face.name.clone();
-        for name in std::iter::once(&name).chain(tool.face.parameters.iter().map(|part| &part.name)) {
-            check_name(name)?;
-        }
-        if self.host.contains_key(&name) {
-            return Err(ToolError::Twice { name });
-        }
-        Arc::make_mut(&mut self.host).insert(name, tool);
+    pub fn with(mut self, tool: HostTool) -> Result<Self, RegistryError> {
+        self.tools.add(tool.tool.clone())?;
+        Arc::make_mut(&mut self.host).insert(tool.tool.name.clone(), tool);
         Ok(self)
     }
 
     /// Adds the functions of a Python file, or of all such files in a directory. They run in the
     /// cell.
-    pub fn guest(mut self, path: impl AsRef<Path>) -> Result<Self, ToolError> {
+    pub fn guest(mut self, path: impl AsRef<Path>) -> Result<Self, RegistryError> {
         let path = path.as_ref();
         let failed = |path: &Path| {
             let path = path.to_owned();
-            move |source| ToolError::File { path, source }
+            move |source| RegistryError::File { path, source }
         };
         let mut files = vec![path.to_owned()];
         if path.is_dir() {
@@ -144,6 +130,11 @@ impl ToolRegistry {
         Ok(self)
     }
 
+    /// The tools of the host's, for a model: prompt, schemas, stubs.
+    pub fn descriptions(&self) -> &ToolSet {
+        &self.tools
+    }
+
     /// These tools in that environment.
     pub fn for_config(self, config: SandboxConfig) -> Equipped {
         Equipped { config, tools: self }
@@ -151,43 +142,9 @@ impl ToolRegistry {
 
     /// The files, what is seen of the closures, and the closures.
     pub(crate) fn into_parts(self) -> (Vec<ToolSource>, Vec<HostToolFace>, HostTools) {
-        let faces = self.host.values().map(|tool| tool.face.clone()).collect();
+        let faces = self.host.values().map(HostTool::face).collect();
         (self.guest, faces, self.host)
     }
-}
-
-/// What scripts find under these names is not to be hidden.
-const TAKEN: [&str; 6] =
-    ["emit_result", "emit_intermediate", "emit_log", "display", "ToolResponse", "ToolError"];
-
-const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
-    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
-    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
-
-fn check_name(name: &str) -> Result<(), ToolError> {
-    let refused = |rule| Err(ToolError::Name { name: name.to_owned(), rule });
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    if !name.chars().all(is_letter)
-        || name.starts_with(|first: char| first.is_ascii_digit())
-        || name.is_empty()
-    {
-        return refused("must be a name in Python: ASCII letters, digits and `_`, no digit first");
-    }
-    if name.len() > 64 {
-        return refused("must be at most 64 bytes long");
-    }
-    if KEYWORDS.contains(&name) {
-        return refused("must not be a keyword of Python");
-    }
-    if name.starts_with("__") {
-        return refused("must not begin with two `_`, which mean something to Python");
-    }
-    if TAKEN.contains(&name) {
-        return refused("must not hide what every script has under it");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -199,16 +156,19 @@ mod tests {
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
 
-    fn named(registry: ToolRegistry, name: &str) -> Result<ToolRegistry, ToolError> {
+    fn named(registry: ToolRegistry, name: &str) -> Result<ToolRegistry, RegistryError> {
         registry.host(name, "", |_: Nothing| async { Ok::<_, String>(()) })
     }
 
     #[test]
     fn a_name_is_one_of_a_function_and_there_once() {
         let one = named(ToolRegistry::new(), "search").unwrap();
-        assert!(matches!(named(one, "search"), Err(ToolError::Twice { .. })));
-        for name in ["", "1a", "a-b", "a b", "é", "class", "__import__", "emit_result", &"x".repeat(65)] {
-            assert!(matches!(named(ToolRegistry::new(), name), Err(ToolError::Name { .. })), "{name}");
+        assert_eq!(one.descriptions().len(), 1);
+        assert!(matches!(named(one, "search"), Err(RegistryError::Tool(ToolError::Duplicate { .. }))));
+        for name in ["", "1a", "a-b", "é", "class", "__import__", "emit_result", "ToolError", &"x".repeat(65)]
+        {
+            let refused = named(ToolRegistry::new(), name);
+            assert!(matches!(refused, Err(RegistryError::Tool(ToolError::Invalid { .. }))), "{name}");
         }
     }
 }

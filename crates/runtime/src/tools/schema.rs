@@ -1,70 +1,39 @@
-//! The type of a tool's arguments as a Python signature.
+//! The type of a tool's arguments as the tool's parameters.
 
+use belljar_core::tool::{Failure, Tool};
 use belljar_engine::{HostParameter, HostToolFace};
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, schema_for};
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
-use serde_json::Value;
 
-/// What a script sees of a tool with such arguments.
-pub(super) fn face<A: DeserializeOwned + JsonSchema>(name: String, description: &str) -> HostToolFace {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let schema = SchemaGenerator::new(settings).into_root_schema_for::<A>().to_value();
-    let none = serde_json::Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required = |name: &str| {
-        let names = schema.get("required").and_then(Value::as_array);
-        names.is_some_and(|names| names.iter().any(|known| known == name))
-    };
-    // Maps have lost the order of the fields.
+/// A tool with a parameter for each field of a struct.
+pub(super) fn described<A: DeserializeOwned + JsonSchema>(name: String, description: &str) -> Tool {
+    let mut tool = Tool::from_json_schema(name, description, schema_for!(A).as_value());
+    // A schema has lost the order of the fields. With it, they can be given by position.
     let order = fields::<A>();
-    let mut names: Vec<&String> = properties.keys().collect();
-    names.sort_by_key(|name| {
-        let place = order.iter().position(|field| field == name).unwrap_or(usize::MAX);
-        (!required(name), place)
-    });
-    let mut lines = vec![description.trim().to_owned()];
-    let parameters = names
-        .into_iter()
-        .map(|name| {
-            let property = &properties[name];
-            if let Some(text) = property.get("description").and_then(Value::as_str) {
-                lines.push(format!("{name}: {}", text.replace('\n', " ")));
-            }
-            HostParameter {
-                name: name.clone(),
-                annotation: annotation(property),
-                default: property.get("default").cloned().unwrap_or_default(),
-                required: required(name),
-            }
-        })
-        .collect();
-    if lines.len() > 1 {
-        lines.insert(1, String::new());
+    let place = |name: &str| order.iter().position(|field| *field == name).unwrap_or(usize::MAX);
+    tool.parameters.sort_by_key(|parameter| (!parameter.is_required(), place(parameter.original_name())));
+    for parameter in &mut tool.parameters {
+        parameter.keyword_only &= place(parameter.original_name()) == usize::MAX;
     }
-    HostToolFace { name, doc: lines.join("\n"), parameters, raises: false }
+    tool
 }
 
-/// The kind of a value in Python, if it has one.
-fn annotation(property: &Value) -> Option<String> {
-    let kind = |name: &str| {
-        Some(match name {
-            "string" => "str",
-            "integer" => "int",
-            "number" => "float",
-            "boolean" => "bool",
-            "array" => "list",
-            "object" => "dict",
-            _ => return None,
-        })
-    };
-    let found = match property.get("type")? {
-        Value::String(name) => kind(name)?,
-        // Optional ones may be null as well.
-        Value::Array(names) => names.iter().filter_map(Value::as_str).find_map(kind)?,
-        _ => return None,
-    };
-    Some(found.to_owned())
+/// What a script sees of a tool.
+pub(super) fn face(tool: &Tool) -> HostToolFace {
+    let positional = tool.positional();
+    let parameters = tool.parameters.iter().enumerate().map(|(number, parameter)| HostParameter {
+        name: parameter.name.clone(),
+        annotation: parameter.annotation(),
+        default: parameter.default.clone().unwrap_or_default(),
+        required: parameter.is_required(),
+        keyword_only: number >= positional,
+    });
+    HostToolFace {
+        name: tool.name.clone(),
+        doc: tool.documentation(),
+        parameters: parameters.collect(),
+        raises: tool.failure == Failure::Exception,
+    }
 }
 
 /// The names of a struct's fields, in order. Empty for anything else.
@@ -108,7 +77,6 @@ mod tests {
 
     use super::*;
 
-    /// What to look for.
     #[derive(Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "only its shape is looked at")]
     struct Search {
@@ -127,19 +95,18 @@ mod tests {
 
     #[test]
     fn a_struct_becomes_a_signature_in_the_order_of_its_fields() {
-        let face = face::<Search>("search".into(), "Search the catalogue");
-        let shown: Vec<_> = face
-            .parameters
-            .iter()
-            .map(|part| {
-                let kind = part.annotation.as_deref().unwrap_or("?");
-                format!("{}: {kind} = {}{}", part.name, part.default, if part.required { "!" } else { "" })
-            })
-            .collect();
-        assert_eq!(
-            shown,
-            ["query: str = null!", "tags: list = null!", "zone: str = null", "limit: int = 10"]
+        let face = face(&described::<Search>("search".into(), "Search the catalogue"));
+        let shown = face.parameters.iter().map(|part| {
+            let by_name = if part.keyword_only { "*" } else { "" };
+            format!("{by_name}{}: {} = {}", part.name, part.annotation, part.default)
+        });
+        let expected =
+            ["query: str = null", "tags: list[str] = null", "zone: str | None = null", "limit: int = 10"];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+        assert!(
+            face.doc.starts_with("Search the catalogue") && face.doc.contains("The words."),
+            "{}",
+            face.doc
         );
-        assert_eq!(face.doc, "Search the catalogue\n\nquery: The words.");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belljar::tools::{HostParameter, HostTool, HostToolFace};
+use belljar::tools::{HostTool, Kind, Parameter, Tool};
 use belljar::{Json, Runtime, ToolRegistry};
 
 use super::report::Report;
@@ -49,17 +49,7 @@ pub(super) async fn measure(runtime: &Runtime, count: usize, report: &mut Report
 }
 
 fn echo() -> HostTool {
-    let value = HostParameter {
-        name: "value".into(),
-        annotation: None,
-        default: serde_json::Value::Null,
-        required: true,
-    };
-    let face = HostToolFace {
-        name: "echo".into(),
-        doc: "Gives back what it gets".into(),
-        parameters: vec![value],
-        raises: true,
-    };
-    HostTool::from_parts(face, |_, arguments: Json| Box::pin(async move { Ok(arguments) }))
+    let tool =
+        Tool::new("echo", "Gives back what it gets").with_parameter(Parameter::new("value", Kind::Any));
+    HostTool::described(tool, |_, arguments: Json| Box::pin(async move { Ok(arguments) })).raising()
 }

@@ -62,13 +62,12 @@ def _function(face):
 
 
 def _parameter(part):
-    default = inspect.Parameter.empty if part["required"] else part["default"]
-    kind = part["annotation"]
-    return inspect.Parameter(
+    of_python = inspect.Parameter
+    return of_python(
         part["name"],
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=default,
-        annotation=inspect.Parameter.empty if kind is None else _KINDS.get(kind, kind),
+        of_python.KEYWORD_ONLY if part["keyword_only"] else of_python.POSITIONAL_OR_KEYWORD,
+        default=of_python.empty if part["required"] else part["default"],
+        annotation=_KINDS.get(part["annotation"], part["annotation"]),
     )
 
 
