@@ -247,6 +247,9 @@ mod tests {
             "$defs": {"base": {"properties": {"a": {"type": "string"}}, "required": ["a"]}}
         });
         assert_eq!(prompt(&schema), "t(a: str, b: int, *, c: str = ..., d: str = ...) -> ToolResponse");
+        let fields = json!([{"required": ["a"]}, {"required": ["b"]}]);
+        let schema = json!({"properties": {"x": {"type": "object", "anyOf": fields}}});
+        assert_eq!(prompt(&schema), "t(*, x: dict = ...) -> ToolResponse");
     }
 
     /// JSON that has much in common with a schema.
