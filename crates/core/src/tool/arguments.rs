@@ -271,24 +271,43 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Each argument is an example, null, anything or absent.
         #[test]
-        fn what_was_checked_is_taken_again_as_it_is(tool in tools(), arguments in any_json()) {
-            let Value::Object(arguments) = arguments else { return Ok(()) };
+        fn what_was_checked_is_valid_and_is_taken_again_as_it_is(
+            tool in tools(),
+            choices in prop::collection::vec(0..4, 5),
+            anything in any_json(),
+        ) {
+            let chosen = |(parameter, choice): (&Parameter, &i32)| match choice {
+                0 => Some(parameter.examples[0].clone()),
+                1 => Some(Value::Null),
+                2 => Some(anything.clone()),
+                _ => None,
+            };
+            let given = tool.parameters.iter().zip(&choices);
+            let arguments: Map<_, _> =
+                given.filter_map(|one| Some((one.0.name.clone(), chosen(one)?))).collect();
             match check_arguments(&tool, arguments) {
-                Ok(once) => prop_assert_eq!(check_arguments(&tool, once.clone()), Ok(once)),
+                Ok(once) => {
+                    for parameter in &tool.parameters {
+                        let value = once.get(&parameter.name);
+                        prop_assert!(value.is_some() || !parameter.is_required());
+                        prop_assert!(value.is_none_or(|value| parameter.admits(value)));
+                        prop_assert!(value.is_none_or(|value| parameter.has_option(value)));
+                    }
+                    prop_assert_eq!(check_arguments(&tool, once.clone()), Ok(once));
+                }
                 Err(error) => prop_assert!(error.to_string().len() < 8000),
             }
         }
 
         #[test]
         fn a_call_with_the_examples_of_its_parameters_is_right(tool in tools()) {
-            let arguments = tool.parameters.iter().filter_map(|parameter| {
-                Some((parameter.name.clone(), parameter.examples.first()?.clone()))
-            });
-            let arguments: Map<_, _> = arguments.collect();
-            let is_given = |one: &Parameter| !one.is_required() || arguments.contains_key(&one.name);
-            let is_whole = tool.parameters.iter().all(is_given);
-            prop_assert_eq!(check_arguments(&tool, arguments).is_ok(), is_whole);
+            let examples = tool.parameters.iter().map(|one| (one.name.clone(), one.examples[0].clone()));
+            let checked = check_arguments(&tool, examples.collect());
+            prop_assert!(checked.is_ok(), "{checked:?}");
         }
     }
 }

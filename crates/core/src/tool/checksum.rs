@@ -114,8 +114,24 @@ mod tests {
                 Yes,
                 "other files are in a cell",
             ),
-            ("network_policy", json!({"allowed_hosts": ["a.example"]}), Yes, "a cell may do other things"),
-            ("resource_limits", json!({"memory_mb": 512}), Yes, "a cell has other limits"),
+            ("network_policy.allowed_hosts", json!(["b.example"]), Yes, "a cell may reach other hosts"),
+            ("network_policy.allowed_ports", json!({"a.example": [1]}), Yes, "other ports of them"),
+            ("network_policy.default_port", json!(80), Yes, "other ports of them"),
+            ("network_policy.plain_hosts", json!(["a.example"]), Yes, "it may talk to them otherwise"),
+            (
+                "network_policy.inject",
+                json!([{"host": "a.example", "header": "X-Key", "secret": "INJECTED", "terminate_tls": true}]),
+                Yes,
+                "they take it for somebody",
+            ),
+            ("resource_limits.cpu_quota", json!(1.0), Yes, "a cell has other limits"),
+            ("resource_limits.memory_mb", json!(512), Yes, "a cell has other limits"),
+            ("resource_limits.memory_swap_mb", json!(4096), Yes, "a cell has other limits"),
+            ("resource_limits.pids_limit", json!(65), Yes, "a cell has other limits"),
+            ("resource_limits.execution_timeout_sec", json!(31.0), Yes, "a cell has other limits"),
+            ("resource_limits.cpu_time_sec", json!(1.5), Yes, "a cell has other limits"),
+            ("resource_limits.max_output_bytes", json!(2048), Yes, "a cell has other limits"),
+            ("resource_limits.open_files", json!(1025), Yes, "a cell has other limits"),
             ("secrets", json!(["TOKEN"]), Yes, "a cell has other variables"),
             ("env", json!({"A": "b"}), Yes, "a cell has other variables"),
             ("execution_mode", json!("interactive"), Yes, "the harness behaves otherwise"),
@@ -163,19 +179,28 @@ mod tests {
 
     #[test]
     fn exactly_what_matters_of_a_config_changes_the_checksum() {
-        let base = SandboxConfig::default();
+        let mut base = SandboxConfig::default();
+        base.network_policy.allowed_hosts = vec!["a.example".into()];
         let before = checksum(&base, &tools());
         let mut seen = BTreeSet::from([before.clone()]);
         let whole = serde_json::to_value(&base).unwrap();
         let table = config_fields();
-        let names: Vec<_> = table.iter().map(|row| row.0).collect();
+        let (nested, plain): (Vec<_>, Vec<_>) = table.iter().partition(|row| row.0.contains('.'));
+        let mut names: Vec<_> = plain.iter().map(|row| row.0).collect();
+        for part in ["network_policy", "resource_limits"] {
+            names.push(part);
+            let inside = nested.iter().filter_map(|row| row.0.strip_prefix(part)?.strip_prefix('.'));
+            let inside: Vec<_> = inside.collect();
+            assert_eq!(
+                missing(whole[part].clone(), &inside),
+                Vec::<String>::new(),
+                "decide whether it matters"
+            );
+        }
         assert_eq!(missing(whole.clone(), &names), Vec::<String>::new(), "decide whether it matters");
         for (field, value, matters, why) in table {
             let mut changed = whole.clone();
-            match (&mut changed[field], value) {
-                (Value::Object(inside), Value::Object(value)) => inside.extend(value),
-                (place, value) => *place = value,
-            }
+            *field.split('.').fold(&mut changed, |value, key| &mut value[key]) = value;
             let after = checksum(&serde_json::from_value(changed).unwrap(), &tools());
             match matters {
                 Yes => assert!(seen.insert(after), "{field}: {why}"),

@@ -201,6 +201,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Everything but the order of what can be left out comes back from a schema.
         #[test]
         fn a_schema_is_read_back_as_the_parameters_it_was_written_from(tool in tools()) {

@@ -242,6 +242,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_set_is_read_back_as_it_was(set in sets()) {
             let text = serde_json::to_string(&set).unwrap();

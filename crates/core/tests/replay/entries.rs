@@ -7,8 +7,10 @@ use std::path::{Component, Path};
 
 use belljar_core::config::{ConfigError, SandboxConfig};
 use belljar_core::display::{Display, Received};
+use belljar_core::tool::{Tool, ToolSet, check_arguments, safe_tool_name};
 use belljar_core::wire::{Envelope, GuestFrame, Lines};
 use belljar_core::{GuestPath, Json, is_printable, json_line};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// What a guest writes on its channel. The first byte says in how large pieces it arrives.
@@ -145,4 +147,31 @@ pub(crate) fn guest_path(input: &[u8]) {
             assert!(Path::new(both.as_str()).starts_with(above.as_str()), "{both:?} is not below {above:?}");
         }
     }
+}
+
+/// A server's description of a tool. The same JSON is its schema and the arguments of a call.
+pub(crate) fn tool_schema(input: &[u8]) {
+    let Ok(schema) = serde_json::from_slice::<Value>(input) else { return };
+    let text = String::from_utf8_lossy(input);
+    let mut set = ToolSet::new();
+    for schema in [&schema, &serde_json::json!({"properties": {"x": schema, "a b": schema}})] {
+        let name = safe_tool_name(&text, &text, |name| set.get(name).is_some());
+        let tool = Tool::from_json_schema(&name, &text, schema);
+        set.add(tool).unwrap_or_else(|error| panic!("a stranger's tool is refused: {error}"));
+        let tool = set.get(&name).expect("it was just added");
+        let Value::Object(arguments) = schema.clone() else { continue };
+        match check_arguments(tool, arguments) {
+            Ok(checked) => assert_eq!(check_arguments(tool, checked.clone()), Ok(checked)),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(message.chars().all(is_printable), "{message:?}");
+                assert!(message.len() <= 32 << 10, "{} bytes of error", message.len());
+            }
+        }
+    }
+    for page in [set.prompt(), set.stubs()] {
+        assert!(page.chars().all(|c| c == '\n' || is_printable(c)), "{page:?}");
+    }
+    let json = serde_json::to_string(&set).expect("a set is plain data");
+    assert_eq!(serde_json::from_str::<ToolSet>(&json).expect("what was written can be read"), set);
 }

@@ -42,6 +42,10 @@ const WORDS: &[&[u8]] = &[
     b"#",
     b"true",
     b"pool_size",
+    b"\"$ref\":\"#\"",
+    b"\"anyOf\":[",
+    b"\"enum\":[null]",
+    b"\"items\":",
     b"pool-size",
     b"env.A",
     "é\u{2028}😀".as_bytes(),
@@ -51,4 +55,5 @@ belljar_testing::replay_targets! {
     frames: guest_frames, "guest_frames";
     configs: config_document, "config_document";
     paths: guest_path, "guest_path";
+    tools: tool_schema, "tool_schema";
 }

@@ -220,6 +220,19 @@ mod tests {
         }
     }
 
+    /// Followed to its end, this would be sixty-four unions of sixty-four at each of eight levels.
+    #[test]
+    fn a_schema_that_describes_a_huge_tree_is_left_unread() {
+        let options: Vec<_> = (0..256).map(|number| format!("{number:0>400}")).collect();
+        let variant = json!({"type": "array", "items": {"$ref": "#/x"}, "enum": options});
+        let union = json!({"anyOf": vec![variant; 64], "allOf": vec![json!({"$ref": "#/x"}); 64]});
+        let properties: Map<_, _> = (0..128).map(|n| (format!("p{n}"), json!({"$ref": "#/x"}))).collect();
+        let before = std::time::Instant::now();
+        let tool = Tool::from_json_schema("t", "", &json!({"properties": properties, "x": union}));
+        assert_eq!(tool.validate(), Ok(()));
+        assert!(before.elapsed().as_secs() < 10, "{:?}", before.elapsed());
+    }
+
     #[test]
     fn parts_of_a_schema_are_put_together() {
         let schema = json!({
@@ -234,6 +247,9 @@ mod tests {
             "$defs": {"base": {"properties": {"a": {"type": "string"}}, "required": ["a"]}}
         });
         assert_eq!(prompt(&schema), "t(a: str, b: int, *, c: str = ..., d: str = ...) -> ToolResponse");
+        let fields = json!([{"required": ["a"]}, {"required": ["b"]}]);
+        let schema = json!({"properties": {"x": {"type": "object", "anyOf": fields}}});
+        assert_eq!(prompt(&schema), "t(*, x: dict = ...) -> ToolResponse");
     }
 
     /// JSON that has much in common with a schema.

@@ -142,8 +142,10 @@ impl<'a> Reader<'a> {
     pub(super) fn read(&mut self, schema: &'a Value, levels: usize) -> Said {
         let Some(levels) = levels.checked_sub(1) else { return Said::any() };
         let layers = self.layers(schema);
-        let mut said = match layers.union() {
-            Some(variants) => self.union(&variants, levels),
+        let union = layers.union().map(|variants| self.union(&variants, levels));
+        // Variants may speak of fields alone, beside the type of them all.
+        let mut said = match union.filter(|said| said.kind != Kind::Any) {
+            Some(said) => said,
             None => self.single(&layers, levels),
         };
         said.nullable |= layers.nullable;
