@@ -32,9 +32,6 @@ impl Conversation<'_, '_> {
                 Ok(None) => return None,
                 Err(_) => return Some(Ending::Flood),
             };
-            if line.is_empty() {
-                continue;
-            }
             let bytes = line.len() as u64 + 1;
             let envelope = Envelope::parse(line).filter(|envelope| envelope.is_sealed_with(self.seal));
             // What is said to a tool is not output. Each call by itself is no longer than that may
@@ -46,6 +43,9 @@ impl Conversation<'_, '_> {
                 }
             }
             let Some(envelope) = envelope else {
+                if bytes == 1 {
+                    continue;
+                }
                 tracing::debug!(bytes, "a line that is not a frame of this execution was skipped");
                 continue;
             };

@@ -295,7 +295,7 @@ by_hand(call_id=53, tool='tool')
 by_hand(call_id='54', tool='tool', args={{'query': 'x'}})
 by_hand(call_id=-1, tool='tool', args={{'query': 'x'}})
 os.write(execution.channel.descriptor, b'\\n{{\"type\":\"tool_call\",\"call_id\":90,\"tool\":\"tool\",\"args\":{{\"query\":\"x\"}},\"seal\":\"guess\"}}\\n')
-sys.modules['belljar_harness.hosted'].calls._last = 100
+sys.modules['belljar_harness.calls'].calls._last = 100
 emit_result(tool('y').success)
 "
     );
@@ -355,7 +355,7 @@ async fn a_flood_of_calls_is_bounded_and_does_not_end_the_run() {
         "{BY_HAND}
 for number in range(1, 3000):
     by_hand(call_id=number, tool='never', args={{}})
-sys.modules['belljar_harness.hosted'].calls._last = 5000
+sys.modules['belljar_harness.calls'].calls._last = 5000
 try:
     echo(1)
 except ToolError as error:
@@ -401,7 +401,7 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     let sandbox = with(&runtime, [never]).await;
     let call = "import threading, os\nthreading.Thread(target=never, daemon=True).start()\n";
     let endings = [
-        "while not sys.modules['belljar_harness.hosted'].calls._waiting: time.sleep(0.001)\nemit_result(1)",
+        "while not sys.modules['belljar_harness.calls'].calls._waiting: time.sleep(0.001)\nemit_result(1)",
         "time.sleep(0.05)\nos.kill(os.getpid(), 9)",
         "raise ValueError",
     ];

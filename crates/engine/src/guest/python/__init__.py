@@ -33,7 +33,7 @@ objects made ahead of need.
     conversions what JSON has no word for              displays         what a script shows
     rich        the forms an object has                figures          matplotlib's
     watch       packages that show things through us
-    hosted      tools of the host's, if there are any
+    hosted, calls                                      tools of the host's, if there are any
     strays      threads and processes that outlive a step
     inquiry     answers about a session, between two steps; loaded when it is asked for
     signatures  what functions of tool files look like, told from their source alone

@@ -95,7 +95,7 @@ emit_result("to nobody")
 
 # attack: the_limits_overwritten_in_the_harness
 # expect: output
-harness.execution.running._most = 1 << 40
+harness.execution.running.most = 1 << 40
 emit_result("x" * (4 << 20))
 
 # attack: the_request_overwritten_in_the_frames
@@ -152,7 +152,7 @@ emit_result = None
 # expect: ok "mine"
 frame = sealed("final_result", data="mine")
 def spy(here, event, argument):
-    if event == "call" and here.f_code.co_name == "_send":
+    if event == "call" and here.f_code.co_name == "send":
         sys.setprofile(None)
         raw(frame)
 sys.setprofile(spy)
