@@ -81,7 +81,8 @@ class Calls:
         self._last = 0
         # Ends the reading of a thread that is not the main one.
         self._stop = None
-        # The last execution that is over. A thread of it may be about to call.
+        # The last execution that is over. A thread of it may be about to call, or a loop to read:
+        # what comes now is the next request, and not for them.
         self._ended = None
 
     def wait_for(self, tool, arguments):
@@ -119,17 +120,17 @@ class Calls:
 
     def give_up(self, execution):
         """The script is over. Whoever still waits learns so, and nobody reads the channel any more."""
-        with self._sending:
+        with self._sending, self._turns:
             self._ended = execution
         while self._waiting:
             _, waiter = self._waiting.popitem()
             waiter.finish((False, None, "the script that called this tool is over"))
-        if self._stop is None:
-            return
-        os.write(self._stop[1], b"x")
+        if self._stop is not None:
+            os.write(self._stop[1], b"x")
         while self._somebody_reads():
             os.sched_yield()
-        os.read(self._stop[0], 1)
+        if self._stop is not None:
+            os.read(self._stop[0], 1)
 
     def _send(self, tool, arguments, waiter):
         execution = executions.current()
@@ -153,8 +154,10 @@ class Calls:
         with self._turns:
             if self._somebody_reads():
                 return self._reader is waiter
-            self._reader = waiter
-            return True
+            is_over = executions.running is None or executions.running is self._ended
+            if not is_over:
+                self._reader = waiter
+            return not is_over
 
     def _somebody_reads(self):
         return self._reader is not None and self._reader.is_here

@@ -17,7 +17,7 @@ class Channel:
     """The private channel: one frame a line."""
 
     def __init__(self, descriptor, received=b""):
-        self.descriptor = self._descriptor = descriptor
+        self.descriptor = descriptor
         self._lock = threading.Lock()
         self._buffer = received
         # What is read while a script runs: where the kernel puts it, what came, and how much of
@@ -28,16 +28,14 @@ class Channel:
         # The newline in front ends whatever half a line somebody may have left on the channel.
         data = b"\n%s\n" % frame
         with self._lock:
-            written = os.write(self._descriptor, data)
+            written = os.write(self.descriptor, data)
             while written < len(data):
-                written += os.write(self._descriptor, memoryview(data)[written:])
+                written += os.write(self.descriptor, memoryview(data)[written:])
 
     def ahead(self):
         """The frames that have arrived and are still to be received."""
-        poll = _poll()
-        poll.register(self._descriptor, _POLLIN)
-        while poll.poll(0):
-            chunk = os.read(self._descriptor, 1 << 16)
+        while self.has_more():
+            chunk = os.read(self.descriptor, 1 << 16)
             if not chunk:
                 break
             self._buffer += chunk
@@ -50,7 +48,7 @@ class Channel:
         """
         from socket import CMSG_LEN, SCM_RIGHTS, SOL_SOCKET, socket
 
-        with socket(fileno=os.dup(self._descriptor)) as connection:
+        with socket(fileno=os.dup(self.descriptor)) as connection:
             while True:
                 data, ancillary, _, _ = connection.recvmsg(1 << 16, CMSG_LEN(4))
                 self._buffer += data
@@ -63,7 +61,7 @@ class Channel:
     def has_more(self):
         """Whether there is something to read."""
         poll = _poll()
-        poll.register(self._descriptor, _POLLIN)
+        poll.register(self.descriptor, _POLLIN)
         return bool(poll.poll(0))
 
     def receive_for(self, take):
@@ -77,7 +75,7 @@ class Channel:
         if self._seen == len(self._pieces):
             if self._landing is None:
                 self._landing = bytearray(LANDING)
-            if not self._landing[0] and not os.readv(self._descriptor, [self._landing]):
+            if not self._landing[0] and not os.readv(self.descriptor, [self._landing]):
                 os._exit(0)
             self._land()
         if not any(b"\n" in piece for piece in self._pieces[self._seen :]):
@@ -108,7 +106,7 @@ class Channel:
         self._buffer = self._buffer.lstrip(b"\n")
         chunks = [self._buffer]
         while b"\n" not in chunks[-1]:
-            chunk = os.read(self._descriptor, 1 << 16)
+            chunk = os.read(self.descriptor, 1 << 16)
             if not chunk:
                 return None
             chunks.append(chunk)

@@ -142,6 +142,22 @@ class Calls(unittest.TestCase):
         host.answer(host.calls[0])
         self.assertEqual(self.calls.wait_for("t", {"n": 1})[1], {"n": 1})
 
+    def test_a_loop_of_an_old_script_takes_nothing_of_the_next_request(self):
+        host = self.begin(Answering(hold=(1,)))
+        loop, said = asyncio.new_event_loop(), []
+        waiting = loop.create_task(self.calls.answer_to("t", {}))
+        thread = threading.Thread(target=lambda: said.append(loop.run_until_complete(waiting)[2]))
+        thread.start()
+        host.has_called.acquire()
+        self.calls.give_up(self.execution)
+        # The loop may still watch the channel, and see that something came.
+        host.send(b'{"type":"execute"}\n')
+        self.calls._look(host.channel)
+        self.assertEqual(host.channel.receive()["type"], "execute")
+        thread.join()
+        loop.close()
+        self.assertEqual(said, ["the script that called this tool is over"])
+
     def test_what_was_read_ahead_is_there_for_the_next_request(self):
         host = self.begin(Answering())
         self.calls.wait_for("t", {})

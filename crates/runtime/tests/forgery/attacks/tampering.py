@@ -121,7 +121,7 @@ emit_result("to nobody")
 # attack: every_object_the_collector_knows_tampered_with
 # expect: exited 1
 for found in gc.get_objects():
-    if type(found) is harness.channel.Channel: found._descriptor = 1
+    if type(found) is harness.channel.Channel: found.descriptor = 1
 emit_result("printed, not emitted")
 
 # attack: the_clock_of_the_guest_stopped
