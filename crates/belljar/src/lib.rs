@@ -80,7 +80,7 @@ pub mod tools {
         UnknownKind, check_arguments, safe_tool_name,
     };
     pub use belljar_core::{MOST_TOOL_CALLS, ToolCallRecord};
-    pub use belljar_engine::{HostParameter, HostToolFace};
+    pub use belljar_engine::UnreadableTool;
     pub use belljar_runtime::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure};
 }
 

@@ -58,7 +58,7 @@ impl Settings {
         config.validate().map_err(name_option)?;
         let mut tools = Vec::new();
         for path in &options.tool {
-            tools.extend(read_tools(path)?);
+            tools.extend(ToolSource::read(path)?);
         }
         let (mut secrets, missing) = look_up(&config.secrets)?;
         if !missing.is_empty() {
@@ -217,31 +217,6 @@ fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
             bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data")
         }
     }
-}
-
-/// One tool file, or all that are in a directory.
-fn read_tools(path: &Path) -> Result<Vec<ToolSource>> {
-    if !path.is_dir() {
-        return Ok(vec![read_tool(path)?]);
-    }
-    let place = || format!("tools in {}", path.display());
-    let entries = fs::read_dir(path).with_context(place)?;
-    let mut files =
-        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().with_context(place)?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "py"));
-    files.sort();
-    if files.is_empty() {
-        bail!("tools in {}: there is no file that ends in .py", path.display());
-    }
-    files.iter().map(|file| read_tool(file)).collect()
-}
-
-fn read_tool(path: &Path) -> Result<ToolSource> {
-    let place = || format!("tool file {}", path.display());
-    let source = fs::read_to_string(path).with_context(place)?;
-    let name =
-        path.file_name().and_then(|name| name.to_str()).ok_or_else(|| anyhow!("it has no usable name"));
-    Ok(ToolSource { file_name: name.with_context(place)?.to_owned(), source })
 }
 
 /// The secrets' values, and the names of the secrets without a value. An empty value counts as

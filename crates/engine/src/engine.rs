@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
-use serde::Serialize;
+use belljar_core::tool::Tool;
 
 use crate::cell::Cell;
 use crate::{Capabilities, EngineError, Progress};
@@ -74,7 +76,7 @@ pub struct Blueprint {
     /// Functions that scripts may call.
     pub tools: Vec<ToolSource>,
     /// Functions that scripts may call, and that the host carries out.
-    pub host_tools: Vec<HostToolFace>,
+    pub host_tools: Vec<Tool>,
     /// Values, by name, of the secrets that the engine's proxy injects into requests, as the config
     /// says. No cell sees them. A runtime fills them in from its own secrets. Callers who use an
     /// engine directly set them here.
@@ -122,33 +124,41 @@ pub struct ToolSource {
     pub source: String,
 }
 
-/// What a script sees of a tool that the host carries out: a function.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HostToolFace {
-    /// The function's name.
-    pub name: String,
-    /// Its documentation.
-    pub doc: String,
-    /// Its parameters, in an order that Python allows.
-    pub parameters: Vec<HostParameter>,
-    /// Whether it returns what the tool found and raises if the tool failed. Otherwise it returns a
-    /// `ToolResponse` in any case.
-    pub raises: bool,
+/// A tool file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("tool file {}", path.display())]
+pub struct UnreadableTool {
+    /// The file, or the directory it is in.
+    pub path: PathBuf,
+    /// What went wrong.
+    #[source]
+    pub source: io::Error,
 }
 
-/// A parameter of such a function.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HostParameter {
-    /// Its name.
-    pub name: String,
-    /// Its type in Python, such as `str`.
-    pub annotation: String,
-    /// What is shown as its value if a call does not give it. The host decides what it is then.
-    pub default: serde_json::Value,
-    /// Whether every call must give it.
-    pub required: bool,
-    /// Whether it can be given by its name alone.
-    pub keyword_only: bool,
+impl ToolSource {
+    /// Reads one file, or every file of a directory that ends in `.py`, by name.
+    pub fn read(path: &Path) -> Result<Vec<Self>, UnreadableTool> {
+        let failed = |path: &Path, source| UnreadableTool { path: path.to_owned(), source };
+        let mut files = vec![path.to_owned()];
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).and_then(|entries| {
+                entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()
+            });
+            files = entries.map_err(|error| failed(path, error))?;
+            files.retain(|file| file.extension().is_some_and(|extension| extension == "py"));
+            files.sort();
+            if files.is_empty() {
+                return Err(failed(path, io::Error::other("no file in it ends in .py")));
+            }
+        }
+        let read = |file: PathBuf| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            let name = name.ok_or_else(|| failed(&file, io::Error::other("its name is not UTF-8")))?;
+            let source = std::fs::read_to_string(&file).map_err(|error| failed(&file, error))?;
+            Ok(Self { file_name: name.to_owned(), source })
+        };
+        files.into_iter().map(read).collect()
+    }
 }
 
 /// The outcome of `prepare`: interpreter, tools, warnings.

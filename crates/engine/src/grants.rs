@@ -259,7 +259,7 @@ mod tests {
 
     /// As root, this is what a script can leave in a directory of root's that it may write to.
     #[test]
-    fn no_other_link_is_whoever_owns_it() {
+    fn links_elsewhere_are_not_followed_whoever_owns_them() {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         symlink("/etc", home.path().join("etc")).unwrap();

@@ -76,9 +76,7 @@ pub use cell::{
     Leftovers, Listing, Outbox, Output, Until,
 };
 pub use clock::{Alarm, Elapsed, timeout};
-pub use engine::{
-    Blueprint, BoxFuture, Engine, HostParameter, HostToolFace, Need, Template, TemplateReport, ToolSource,
-};
+pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource, UnreadableTool};
 pub use error::{EngineError, EngineFailure, Fault};
 pub use files::open_directory;
 pub use into_engine::IntoEngine;

@@ -248,10 +248,9 @@ impl ScriptExecutor {
         })
         .to_line();
         let started = Instant::now();
-        let calls = Calls::new(Arc::clone(&self.tools), self.mask.clone(), id.clone());
         let conversation = Conversation {
             cell,
-            calls,
+            calls: Calls::new(&self.tools, &self.mask),
             transcript: Transcript::new(id, mode, self.mask.clone()),
             seal: &seal,
             limit,

@@ -58,8 +58,8 @@ pub use belljar_core::{
 pub use belljar_engine::builder::LayerStore;
 pub use belljar_engine::pool::{CheckoutError, LiveTemplate, PoolKey, TemplateStats};
 pub use belljar_engine::{
-    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, Forked, HostParameter, HostToolFace,
-    IntoEngine, Progress, ProtectionState, ProtectionStatus, TemplateReport, ToolSource,
+    Blueprint, Capabilities, Engine, EngineError, EngineFailure, Fault, Forked, IntoEngine, Progress,
+    ProtectionState, ProtectionStatus, TemplateReport, ToolSource,
 };
 pub use control::RunHandle;
 pub use error::RuntimeError;

@@ -163,8 +163,7 @@ impl Runtime {
     /// ready is shared. Concurrent calls for one config make it ready once.
     pub async fn sandbox(&self, equipped: impl Into<Equipped>) -> Result<Sandbox, RuntimeError> {
         let Equipped { config, tools } = equipped.into();
-        let (guest, faces, host) = tools.into_parts();
-        let blueprint = Blueprint { tools: guest, host_tools: faces, ..Blueprint::new(config) };
+        let (blueprint, host) = tools.into_parts(config);
         let sandbox = self.prepare(blueprint, &mut |_| {}).await?;
         Ok(sandbox.with_tools(host))
     }

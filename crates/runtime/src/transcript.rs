@@ -99,6 +99,10 @@ impl Transcript {
         }
     }
 
+    pub(crate) fn id(&self) -> &ExecutionId {
+        &self.id
+    }
+
     pub(crate) fn mode(&self) -> ExecutionMode {
         self.mode
     }

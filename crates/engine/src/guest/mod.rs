@@ -11,6 +11,7 @@ mod python;
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
+use belljar_core::tool::{Failure, Tool};
 use belljar_core::wire::OUTCOME_GRACE;
 use belljar_core::{NetworkPolicy, json, layout};
 
@@ -46,7 +47,7 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
-        "host_tools": blueprint.host_tools,
+        "host_tools": blueprint.host_tools.iter().map(face).collect::<Vec<_>>(),
         // Names only. A tool file that asks for one while it is loaded is loaded in the cell.
         "secrets": if blueprint.tools.is_empty() { &[][..] } else { &blueprint.config.secrets },
         // The host's rules. The harness refuses by the same ones, where the script can still see
@@ -66,6 +67,27 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
             "authorities": layout::AUTHORITIES,
             "channel": layout::CHANNEL,
         },
+    })
+}
+
+/// What a script sees of a tool that the host carries out: a function.
+pub(crate) fn face(tool: &Tool) -> serde_json::Value {
+    let positional = tool.positional();
+    let parameters = tool.parameters.iter().enumerate().map(|(number, parameter)| {
+        serde_json::json!({
+            "name": parameter.name,
+            "annotation": parameter.annotation(),
+            // What is shown. The host decides what it is if a call does not give it.
+            "default": parameter.default,
+            "required": parameter.is_required(),
+            "keyword_only": number >= positional,
+        })
+    });
+    serde_json::json!({
+        "name": tool.name,
+        "doc": tool.documentation(),
+        "parameters": parameters.collect::<Vec<_>>(),
+        "raises": tool.failure == Failure::Exception,
     })
 }
 

@@ -16,6 +16,7 @@ use super::check;
 use super::descriptors::{self, Descriptors};
 use super::egress;
 use super::ids::IdPool;
+use super::lending;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
 use super::reaper::Reaper;
@@ -148,7 +149,10 @@ impl NativeEngine {
             layer.as_ref().map(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
         let vouched = preloads::known(preloads.clone()).await?;
         let packages = Packages { layer: layer.as_ref(), vouched: vouched.as_deref() };
-        let mut guest = root::lay_out(blueprint, &interpreter, packages, self.resources.ids.is_some())?;
+        let (resources, guests_are_others) = (config.resources.clone(), self.resources.ids.is_some());
+        let granted = on_a_thread("belljar-grants", move || lending::look(&resources, guests_are_others));
+        let granted = granted.await.map_err(EngineError::io("look at what is granted"))??;
+        let mut guest = root::lay_out(blueprint, &interpreter, packages, granted)?;
         let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);

@@ -18,14 +18,30 @@ use belljar_jail::LentPlace;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, getxattr, lgetxattr, openat, statat};
 use rustix::io::Errno;
 
-use crate::grants::Grant;
+use crate::EngineError;
+use crate::grants::{self, Grant};
 
-/// What becomes of a granted place.
-pub(super) enum Lending {
-    /// It is lent.
-    Lent { warning: Option<String> },
-    /// Scripts are "others" there.
-    Bound { warning: Option<String> },
+/// A granted place, and what becomes of it.
+pub(super) struct Granted {
+    pub(super) grant: Grant,
+    /// Whether scripts have its owner's rights there.
+    pub(super) is_lent: bool,
+    pub(super) warning: Option<String>,
+}
+
+/// Opens what a config grants. `guests_are_others` says that guests have ids that own nothing on
+/// the host. Blocks: a large place takes long to look through.
+pub(super) fn look(resources: &[FileResource], guests_are_others: bool) -> Result<Vec<Granted>, EngineError> {
+    let mut lent = 0;
+    let decided = |(resource, grant): (&FileResource, Grant)| {
+        let (is_lent, warning) = match guests_are_others {
+            true => decide(resource, &grant, lent),
+            false => (false, None),
+        };
+        lent += usize::from(is_lent);
+        Granted { grant, is_lent, warning }
+    };
+    Ok(resources.iter().zip(grants::open_all(resources)?).map(decided).collect())
 }
 
 /// Why a place is not lent that the helper could not mount with other ids.
@@ -35,9 +51,8 @@ pub(super) const NO_SUCH_MOUNTS: &str =
 /// The most files and directories that are looked at.
 const MOST_ENTRIES: usize = 200_000;
 
-/// What becomes of this place, if so many are lent already. Blocks while it looks for programs that
-/// run as their owner.
-pub(super) fn of(resource: &FileResource, grant: &Grant, lent: usize) -> Lending {
+/// Whether a place is lent, if so many are already, and what is to be said about it.
+fn decide(resource: &FileResource, grant: &Grant, lent: usize) -> (bool, Option<String>) {
     let bits = |shift: u32| grant.metadata.permissions().mode() >> shift & 0o7;
     let needed = match (grant.metadata.is_dir(), resource.read_only) {
         (true, true) => 0o5,
@@ -52,19 +67,19 @@ pub(super) fn of(resource: &FileResource, grant: &Grant, lent: usize) -> Lending
         let warning = lacks(0).then(|| {
             format!("{path} is granted, but its permissions ({mode:o}) keep guests out: they own nothing on the host; chmod o+rX it")
         });
-        return Lending::Bound { warning };
+        return (false, warning);
     }
     let why_not = match lent >= LentPlace::MOST {
         true => Some(format!("{} places are lent already", LentPlace::MOST)),
         false => runs_as_its_owner(grant.handle()),
     };
     match why_not {
-        Some(reason) => Lending::Bound { warning: Some(foreign(resource, &grant.metadata, &reason)) },
+        Some(reason) => (false, Some(foreign(resource, &grant.metadata, &reason))),
         None => {
             let warning = lacks(6).then(|| {
                 format!("{path} is granted, but its permissions ({mode:o}) keep its owner out, whose rights scripts have there; chmod u+rwX it")
             });
-            Lending::Lent { warning }
+            (true, warning)
         }
     }
 }
@@ -143,9 +158,10 @@ impl Walk {
                     below => self.look_into(below?, depth + 1)?,
                 },
                 FileType::RegularFile => {
-                    let number = directory.as_raw_fd();
-                    let by_name = || format!("/proc/self/fd/{number}/{}", name.to_string_lossy());
-                    let capabilities = || is_there(lgetxattr(by_name(), CAPABILITIES, &mut [0; 64]));
+                    // Any bytes may be in a name.
+                    let above = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+                    let by_name = above.join(OsStr::from_bytes(name.to_bytes()));
+                    let capabilities = || is_there(lgetxattr(&by_name, CAPABILITIES, &mut [0; 64]));
                     let is_one = metadata.st_mode & SET_ID != 0
                         || metadata.st_mode & EXECUTABLE != 0 && capabilities();
                     is_one.then(|| self.path.clone())
@@ -195,6 +211,22 @@ mod tests {
             fs::remove_file(&tool).unwrap();
         }
         assert_eq!(found_in(&deep.join("plain")), None);
+    }
+
+    #[test]
+    fn so_is_one_with_capabilities_whatever_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let tool = home.path().join(OsStr::from_bytes(b"t\xffol"));
+        fs::write(&tool, "").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        // Version 2, effective, `cap_setuid`.
+        let capability = [1, 0, 0, 2, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let flags = rustix::fs::XattrFlags::empty();
+        if rustix::fs::setxattr(&tool, CAPABILITIES, &capability, flags).is_err() {
+            println!("capabilities: skipped (only root can give them, on a file system that has them)");
+            return;
+        }
+        assert!(found_in(home.path()).is_some() && found_in(&tool).is_some());
     }
 
     #[test]

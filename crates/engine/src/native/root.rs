@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use belljar_core::layout::{self, LAYER};
 use belljar_jail::{Expected, LentPlace, RootEntry};
 
-use super::lending::{self, Lending};
+use super::lending::{self, Granted};
 use crate::EngineError;
 use crate::builder::Layer;
 use crate::engine::Blueprint;
-use crate::grants::{self, Grant};
+use crate::grants::Grant;
 use crate::guest::{self, Guest, PYTHON};
 use crate::python::Interpreter;
 
@@ -46,13 +46,12 @@ pub(super) struct Packages<'a> {
     pub(super) vouched: Option<&'a [String]>,
 }
 
-/// Lays out the file system of a blueprint's cells. `guests_are_others` says that guests have ids
-/// that own nothing on the host.
+/// Lays out the file system of a blueprint's cells, with what was found at each of its resources.
 pub(super) fn lay_out(
     blueprint: &Blueprint,
     interpreter: &Interpreter,
     Packages { layer, vouched }: Packages<'_>,
-    guests_are_others: bool,
+    granted: Vec<Granted>,
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
@@ -66,22 +65,16 @@ pub(super) fn lay_out(
     let (python, library_path) = place_python(interpreter, &mut entries);
     let (mut writable, mut warnings, mut granted_inside) = (Vec::new(), Vec::new(), Vec::new());
     let (mut lent, mut lent_to, mut if_foreign) = (Vec::new(), Vec::new(), Vec::new());
-    let resources = &blueprint.config.resources;
-    let grants = grants::open_all(resources)?;
-    for (resource, grant) in resources.iter().zip(&grants) {
+    let mut grants = Vec::new();
+    for (resource, Granted { grant, is_lent, warning }) in blueprint.config.resources.iter().zip(granted) {
         if !resource.read_only {
             writable.push(resource.container_path.clone());
         }
-        if guests_are_others {
-            match lending::of(resource, grant, lent.len()) {
-                Lending::Lent { warning } => {
-                    warnings.extend(warning);
-                    if_foreign.push(lending::foreign(resource, &grant.metadata, lending::NO_SUCH_MOUNTS));
-                    lent.push(LentPlace { source: grant.path.clone(), identity: grant.identity });
-                    lent_to.push(resource.container_path.clone());
-                }
-                Lending::Bound { warning } => warnings.extend(warning),
-            }
+        warnings.extend(warning);
+        if is_lent {
+            if_foreign.push(lending::foreign(resource, &grant.metadata, lending::NO_SUCH_MOUNTS));
+            lent.push(LentPlace { source: grant.path.clone(), identity: grant.identity });
+            lent_to.push(resource.container_path.clone());
         }
         let mut target = resource.container_path.clone();
         if layout::is_in_workspace(&target) {
@@ -95,6 +88,7 @@ pub(super) fn lay_out(
             writable: !resource.read_only,
             expected: Expected::File(grant.identity),
         });
+        grants.push(grant);
     }
     match layer {
         Some(layer) => {
@@ -293,7 +287,7 @@ mod tests {
         let Ok(interpreter) = python::find(None, &Search::from_env(None)) else { return };
         let tools = vec![ToolSource { file_name: "t.py".into(), source: String::new() }];
         let blueprint = Blueprint { tools, ..Blueprint::new(SandboxConfig::default()) };
-        let mut guest = lay_out(&blueprint, &interpreter, Packages::default(), false).unwrap();
+        let mut guest = lay_out(&blueprint, &interpreter, Packages::default(), Vec::new()).unwrap();
         guest.trust("authority");
         for entry in &guest.entries {
             let (RootEntry::Directory { path }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use belljar_jail::{CellOrder, Launched, shortage};
+use belljar_jail::{CellOrder, Launched, LentPlace, shortage};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
@@ -359,7 +359,7 @@ pub(super) async fn receive(
     control
         .async_io(Interest::READABLE, |socket| {
             let mut buffer = vec![0; longest];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(LentPlace::MOST))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = retry_on_intr(|| {
                 let into = &mut [IoSliceMut::new(&mut buffer)];

@@ -8,6 +8,7 @@ use belljar_core::Secret;
 use sha2::{Digest, Sha256};
 
 use crate::engine::Blueprint;
+use crate::guest;
 
 /// A fingerprint of what a template is made from: the engine's name, the whole config, every tool's
 /// name and source, what is seen of the host's tools, and the secrets that its proxy injects. A
@@ -41,7 +42,9 @@ impl PoolKey {
             add(&tool.file_name);
             add(&tool.source);
         }
-        add(&serde_json::to_string(&blueprint.host_tools).expect("they are plain data"));
+        for tool in &blueprint.host_tools {
+            add(&guest::face(tool).to_string());
+        }
         for (name, value) in &blueprint.injected {
             add(name);
             add(&secret_fingerprint(value));

@@ -19,7 +19,9 @@ use std::path::PathBuf;
 
 use super::{Named, Step, root};
 use crate::kernel::{self, Forked, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID};
-use crate::spec::{Expected, FileIdentity, Identity, JailSpec, RootEntry};
+use crate::spec::{Expected, FileIdentity, Identity, JailSpec, LentPlace, RootEntry};
+
+const _: () = assert!(LentPlace::MOST <= kernel::MOST_SENT, "an answer is one message");
 
 /// The places of one jail, and the socket on which the host asks for mounts of them.
 pub(super) struct Lender {

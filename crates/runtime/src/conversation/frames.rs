@@ -58,7 +58,8 @@ impl Conversation<'_, '_> {
             let earlier = printed.map(|(stream, bytes)| self.transcript.printed(stream, &bytes));
             let event = match envelope.frame {
                 GuestFrame::ToolCall { call_id, tool, args } => {
-                    let taken = self.calls.take(call_id, &tool, Json::repaired(args).0);
+                    let args = Json::repaired(args).0;
+                    let taken = self.calls.take(self.transcript.id(), call_id, &tool, args);
                     taken.map(|call| self.transcript.tool_call(call.call_id, call.tool, call.args))
                 }
                 frame => self.transcript.frame(frame, self.deadlines.time_is_up()),

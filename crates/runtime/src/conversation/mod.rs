@@ -67,7 +67,7 @@ pub(crate) struct Conversation<'a, 's> {
     /// What the script reads.
     pub(crate) input: Input,
     /// What the script has asked host tools for.
-    pub(crate) calls: Calls,
+    pub(crate) calls: Calls<'a>,
     /// The one that it takes place in.
     pub(crate) process: Process,
 }
@@ -258,7 +258,7 @@ impl<'s> Conversation<'_, 's> {
                         return Poll::Ready(Heard::Tool(answered));
                     }
                     // A guest that takes no more may still have something to say.
-                    match is_ending || listener.keeps_up(*limit) {
+                    match (is_ending || listener.keeps_up(*limit)) && calls.keep_up() {
                         true => poll_output(*cell, cx).map(Heard::Cell),
                         false => Poll::Pending,
                     }

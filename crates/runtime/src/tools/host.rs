@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use belljar_core::tool::{Failure, Tool, check_arguments};
 use belljar_core::{ExecutionId, Json};
-use belljar_engine::{BoxFuture, HostToolFace};
+use belljar_engine::BoxFuture;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -229,11 +229,6 @@ impl HostTool {
 }
 
 impl HostTool {
-    /// What a script sees of it.
-    pub(crate) fn face(&self) -> HostToolFace {
-        schema::face(&self.tool)
-    }
-
     /// The arguments by the names that the tool has for them, or what is wrong with them.
     fn checked(&self, arguments: &Json) -> Result<Json, String> {
         let arguments: Map<String, Value> = arguments

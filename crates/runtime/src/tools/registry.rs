@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use belljar_core::config::SandboxConfig;
 use belljar_core::tool::{ToolError, ToolSet};
-use belljar_engine::{HostToolFace, ToolSource};
+use belljar_engine::{Blueprint, ToolSource, UnreadableTool};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,15 +22,9 @@ pub enum RegistryError {
     /// Its description breaks a rule, or another tool has the same name.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// A file of tools cannot be read.
-    #[error("tool file {}", path.display())]
-    File {
-        /// The file or directory.
-        path: PathBuf,
-        /// What went wrong.
-        #[source]
-        source: io::Error,
-    },
+    /// A tool file cannot be read.
+    #[error(transparent)]
+    File(#[from] UnreadableTool),
 }
 
 /// Tools for a sandbox: Python files, and closures of this program.
@@ -51,8 +44,6 @@ pub enum RegistryError {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ToolRegistry {
-    /// What the tools of the host's are.
-    tools: ToolSet,
     guest: Vec<ToolSource>,
     host: HostTools,
 }
@@ -100,7 +91,7 @@ impl ToolRegistry {
 
     /// Adds a tool of the host's.
     pub fn with(mut self, tool: HostTool) -> Result<Self, RegistryError> {
-        self.tools.add(tool.tool.clone())?;
+        self.descriptions().add(tool.tool.clone())?;
         Arc::make_mut(&mut self.host).insert(tool.tool.name.clone(), tool);
         Ok(self)
     }
@@ -108,31 +99,17 @@ impl ToolRegistry {
     /// Adds the functions of a Python file, or of all such files in a directory. They run in the
     /// cell.
     pub fn guest(mut self, path: impl AsRef<Path>) -> Result<Self, RegistryError> {
-        let path = path.as_ref();
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| RegistryError::File { path, source }
-        };
-        let mut files = vec![path.to_owned()];
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).map_err(failed(path))?;
-            let entries: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
-            files = entries.map_err(failed(path))?;
-            files.retain(|file| file.extension().is_some_and(|extension| extension == "py"));
-            files.sort();
-        }
-        for file in files {
-            let source = std::fs::read_to_string(&file).map_err(failed(&file))?;
-            let name = file.file_name().and_then(|name| name.to_str());
-            let name = name.ok_or_else(|| failed(&file)(io::Error::other("its name is not UTF-8")))?;
-            self.guest.push(ToolSource { file_name: name.to_owned(), source });
-        }
+        self.guest.extend(ToolSource::read(path.as_ref())?);
         Ok(self)
     }
 
     /// The tools of the host's, for a model: prompt, schemas, stubs.
-    pub fn descriptions(&self) -> &ToolSet {
-        &self.tools
+    pub fn descriptions(&self) -> ToolSet {
+        let mut tools = ToolSet::new();
+        for tool in self.host.values() {
+            tools.add(tool.tool.clone()).expect("it was added to others before");
+        }
+        tools
     }
 
     /// These tools in that environment.
@@ -140,10 +117,10 @@ impl ToolRegistry {
         Equipped { config, tools: self }
     }
 
-    /// The files, what is seen of the closures, and the closures.
-    pub(crate) fn into_parts(self) -> (Vec<ToolSource>, Vec<HostToolFace>, HostTools) {
-        let faces = self.host.values().map(HostTool::face).collect();
-        (self.guest, faces, self.host)
+    /// What goes into a template with that config, and the closures.
+    pub(crate) fn into_parts(self, config: SandboxConfig) -> (Blueprint, HostTools) {
+        let host_tools = self.host.values().map(|tool| tool.tool.clone()).collect();
+        (Blueprint { tools: self.guest, host_tools, ..Blueprint::new(config) }, self.host)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The type of a tool's arguments as the tool's parameters.
 
-use belljar_core::tool::{Failure, Tool};
-use belljar_engine::{HostParameter, HostToolFace};
+use belljar_core::tool::Tool;
 use schemars::{JsonSchema, schema_for};
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 
@@ -16,24 +15,6 @@ pub(super) fn described<A: DeserializeOwned + JsonSchema>(name: String, descript
         parameter.keyword_only &= place(parameter.original_name()) == usize::MAX;
     }
     tool
-}
-
-/// What a script sees of a tool.
-pub(super) fn face(tool: &Tool) -> HostToolFace {
-    let positional = tool.positional();
-    let parameters = tool.parameters.iter().enumerate().map(|(number, parameter)| HostParameter {
-        name: parameter.name.clone(),
-        annotation: parameter.annotation(),
-        default: parameter.default.clone().unwrap_or_default(),
-        required: parameter.is_required(),
-        keyword_only: number >= positional,
-    });
-    HostToolFace {
-        name: tool.name.clone(),
-        doc: tool.documentation(),
-        parameters: parameters.collect(),
-        raises: tool.failure == Failure::Exception,
-    }
 }
 
 /// The names of a struct's fields, in order. Empty for anything else.
@@ -73,6 +54,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
 
 #[cfg(test)]
 mod tests {
+    use belljar_core::tool::ToolSet;
     use serde::Deserialize;
 
     use super::*;
@@ -95,18 +77,10 @@ mod tests {
 
     #[test]
     fn a_struct_becomes_a_signature_in_the_order_of_its_fields() {
-        let face = face(&described::<Search>("search".into(), "Search the catalogue"));
-        let shown = face.parameters.iter().map(|part| {
-            let by_name = if part.keyword_only { "*" } else { "" };
-            format!("{by_name}{}: {} = {}", part.name, part.annotation, part.default)
-        });
-        let expected =
-            ["query: str = null", "tags: list[str] = null", "zone: str | None = null", "limit: int = 10"];
-        assert_eq!(shown.collect::<Vec<_>>(), expected);
-        assert!(
-            face.doc.starts_with("Search the catalogue") && face.doc.contains("The words."),
-            "{}",
-            face.doc
-        );
+        let mut tools = ToolSet::new();
+        tools.add(described::<Search>("search".into(), "Search the catalogue")).unwrap();
+        let stubs = tools.stubs();
+        let signature = "def search(query: str, tags: list[str], zone: str | None = None, limit: int = 10)";
+        assert!(stubs.contains(signature) && stubs.contains("The words."), "{stubs}");
     }
 }

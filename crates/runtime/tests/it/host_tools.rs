@@ -390,27 +390,54 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     }
     let Some(runtime) = runtime() else { return };
     let count = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&count);
+    let began = Arc::new(tokio::sync::Notify::new());
+    let (counted, begins) = (Arc::clone(&count), Arc::clone(&began));
     let never = HostTool::new("never", "", move |_: Nothing| {
         let dropped = Dropped(Arc::clone(&counted));
+        begins.notify_one();
         async move {
             let _dropped = dropped;
             std::future::pending::<Result<(), String>>().await
         }
     });
-    let sandbox = with(&runtime, [never]).await;
-    let call = "import threading, os\nthreading.Thread(target=never, daemon=True).start()\n";
-    let endings = [
-        "while not sys.modules['belljar_harness.calls'].calls._waiting: time.sleep(0.001)\nemit_result(1)",
-        "time.sleep(0.05)\nos.kill(os.getpid(), 9)",
-        "raise ValueError",
-    ];
-    for (number, ending) in endings.into_iter().enumerate() {
-        run(&sandbox, format!("import sys, time\n{call}{ending}").as_str()).await;
-        // The call of a script that ended at once may never have been made.
-        assert!(count.load(Ordering::SeqCst) <= number + 1);
+    let has_begun = HostTool::new("has_begun", "", move |_: Nothing| {
+        let began = Arc::clone(&began);
+        async move {
+            began.notified().await;
+            Ok::<_, String>(())
+        }
+    });
+    let sandbox = with(&runtime, [never, has_begun]).await;
+    let call = "import threading, os\nthreading.Thread(target=never, daemon=True).start()\nhas_begun()";
+    for (ending, drops) in
+        ["emit_result(1)", "os.kill(os.getpid(), 9)", "raise ValueError"].into_iter().zip(1..)
+    {
+        run(&sandbox, format!("{call}\n{ending}").as_str()).await;
+        assert_eq!(count.load(Ordering::SeqCst), drops, "{ending}");
     }
-    assert!(count.load(Ordering::SeqCst) >= 1);
+    let running = sandbox.run("never()");
+    let _ = tokio::time::timeout(Duration::from_millis(300), running).await;
+    assert_eq!(count.load(Ordering::SeqCst), 4, "a run that is dropped");
+}
+
+/// One that calls and never takes an answer: what the host holds for it is bounded.
+#[tokio::test]
+async fn arguments_of_calls_under_way_are_bounded() {
+    let Some(runtime) = runtime() else { return };
+    let never = HostTool::new("never", "", |_: Anything| std::future::pending::<Result<(), String>>());
+    let sandbox = with(&runtime, [never, echo()]).await;
+    let script = format!(
+        "{BY_HAND}
+for number in range(1, 61):
+    by_hand(call_id=number, tool='never', args={{'value': 'x' * 900_000}})
+sys.modules['belljar_harness.calls'].calls._last = 100
+emit_result(echo(5))
+"
+    );
+    let result = run(&sandbox, script.as_str()).await;
+    assert_eq!(data(&result), "5", "{:?}", result.error);
+    let refused = result.tool_calls.iter().filter(|call| !call.success).count();
+    assert_eq!(refused, 60 - (16 << 20) / 900_000, "{:?}", result.tool_calls.len());
 }
 
 #[tokio::test]

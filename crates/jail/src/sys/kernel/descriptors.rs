@@ -240,13 +240,15 @@ pub(crate) fn receive_with_descriptors(
     Ok((read, owned))
 }
 
-/// Sends one message and up to 16 descriptors. Allocates nothing.
+/// The most descriptors that [`send_with_descriptors`] sends.
+pub(crate) const MOST_SENT: usize = 16;
+
+/// Sends one message and some descriptors. Allocates nothing.
 pub(crate) fn send_with_descriptors(socket: RawFd, text: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
     const MSG_NOSIGNAL: c_int = 0x4000;
-    const MOST: usize = 16;
-    let descriptors = descriptors.get(..descriptors.len().min(MOST)).unwrap_or_default();
+    let descriptors = descriptors.get(..descriptors.len().min(MOST_SENT)).unwrap_or_default();
     let rights = u64::from(SOL_SOCKET as u32) | u64::from(SCM_RIGHTS as u32) << 32;
-    let mut control = [0; 2 + MOST / 2];
+    let mut control = [0; 2 + MOST_SENT / 2];
     control[0] = (CONTROL_HEADER + descriptors.len() * 4) as u64;
     control[1] = rights;
     for (at, &descriptor) in descriptors.iter().enumerate() {
