@@ -8,7 +8,7 @@ use belljar_runtime::{
     EventKind, ExecutionRequest, ExecutionResult, HostTool, Runtime, Sandbox, SandboxConfig, ToolRegistry,
     Verdict,
 };
-use belljar_testing::{HANG, config, data, runtime};
+use belljar_testing::{HANG, config, data, interrupted, runtime};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -199,13 +199,19 @@ async fn an_interrupted_call_leaves_the_others_whole() {
     .raising();
     let sandbox = with(&runtime, [slow, echo()]).await;
     let mut session = sandbox.session().await.unwrap();
-    let interrupt = session.interrupt_handle();
+    let handle = session.interrupt_handle();
+    let called = tokio::sync::Notify::new();
     let stepping = session.step_with("slow()", |event| {
         if matches!(event.kind, EventKind::ToolCall { .. }) {
-            interrupt.interrupt();
+            called.notify_one();
         }
     });
-    let result = tokio::time::timeout(HANG, stepping).await.expect("it hangs").unwrap();
+    let mut stepping = Box::pin(stepping);
+    tokio::select! {
+        result = &mut stepping => panic!("it ended by itself: {result:#?}"),
+        () = called.notified() => {}
+    }
+    let result = interrupted(&handle, stepping).await.unwrap();
     assert!(result.error.as_deref().unwrap_or_default().contains("KeyboardInterrupt"), "{result:#?}");
     gate.notify_one();
     let result = tokio::time::timeout(HANG, session.step("emit_result(echo(5))")).await.unwrap().unwrap();

@@ -6,7 +6,7 @@ use belljar_runtime::{
     ExecutionMode, ExecutionRequest, ExecutionResult, ResourceLimits, Sandbox, SandboxConfig, Stdin, Verdict,
     stdin_from_async_reader, stdin_from_reader,
 };
-use belljar_testing::{HANG, config, data, engine, needs_isolation, runtime, sandbox_with};
+use belljar_testing::{HANG, config, data, engine, interrupted, needs_isolation, runtime, sandbox_with};
 use tokio::io::AsyncWriteExt;
 
 fn program(script: &str) -> ExecutionRequest {
@@ -210,8 +210,8 @@ async fn a_script_that_waits_for_input_can_be_stopped() {
     let request = program("print('waits', flush=True)\ninput()").with_stdin(stdin_from_async_reader(theirs));
     let mut execution = sandbox.stream(request);
     tokio::time::timeout(HANG, execution.next()).await.expect("hangs").unwrap();
-    execution.interrupt();
-    let result = tokio::time::timeout(HANG, execution.result()).await.expect("hangs").unwrap();
+    let handle = execution.handle();
+    let result = interrupted(&handle, execution.result()).await.unwrap();
     assert_eq!(result.verdict, Verdict::Cancelled, "{result:#?}");
     let (_ours, theirs) = tokio::io::duplex(64);
     let request = program("input()")
