@@ -23,6 +23,7 @@ SCRIPT = "import json; print(json.dumps({'a': 1}))"
 BELLJAR_SCRIPT = "emit_result({'a': 1})"
 WARM, MAKING = "warm run, never-used cell", "cell creation"
 CYCLE = "checkout, run, return"
+CALL = "host tool, from call to answer"
 BENCH_S = 60
 
 IMPORTED_AHEAD = "imported ahead"
@@ -46,6 +47,7 @@ class Candidate:
     fresh: Freshness
     version = ""
     note = ""  # what a reader of its figures has to know
+    against = "belljar"  # who does the same job
 
     def open(self, setting: Setting) -> None:
         raise NotImplementedError
@@ -121,14 +123,13 @@ class Belljar(Candidate):
 
     def jobs(self, count: int, rest_s: float) -> Sample:
         """`belljar bench` rests 10 ms before each of these calls by itself, and checks their results."""
-        figures = {one["what"]: one for one in bench(self.program, count)["figures"]}
-        if not {WARM, MAKING} <= figures.keys():
-            raise Failure(f"belljar bench has no figures {WARM!r} and {MAKING!r}")
+        told = bench(self.program, count)
+        warm, making = figure(told, WARM), figure(told, MAKING)
         self.note = (
-            f"cells are made ahead, off the clock ({figures[MAKING]['p50_us'] / 1000:.1f} ms each, p50 of the last round); "
+            f"cells are made ahead, off the clock ({making['p50_us'] / 1000:.1f} ms each, p50 of the last round); "
             "p50 is the median of its rounds', p95 that of its worst round; its job answers {'s': 'ok'}"
         )
-        return Sample(figures[WARM]["count"], figures[WARM]["p50_us"] / 1000, figures[WARM]["p95_us"] / 1000)
+        return Sample(warm["count"], warm["p50_us"] / 1000, warm["p95_us"] / 1000)
 
 
 class BelljarRun(Command):
@@ -206,6 +207,23 @@ class MontyFresh(Monty):
     mode = ("fresh",)
 
 
+class BelljarTool(Belljar):
+    name, what, per_round = "belljar-tool", "belljar: a script calls a function of the host's", 300
+    against = name
+
+    def jobs(self, count: int, rest_s: float) -> Sample:
+        """One script makes all calls, one after the other, and takes the time of each."""
+        call = figure(bench(self.program, count), CALL)
+        return Sample(call["count"], call["p50_us"] / 1000, call["p95_us"] / 1000)
+
+
+class MontyTool(Monty):
+    name, what, per_round = "monty-tool", "Monty: a script calls a function of the host's", 300
+    against = BelljarTool.name
+    mode = ("calls",)
+    note = "the time from one call's arrival to the next one's, in one script"
+
+
 class Docker(Command):
     """Knows its containers by a label, and leaves none, wherever it was interrupted."""
 
@@ -275,16 +293,7 @@ class BelljarDocker(Candidate):
 
     def jobs(self, count: int, rest_s: float) -> Sample:
         """`belljar bench` rests 20 ms before each of these cycles by itself, and checks their results."""
-        cycles = next(
-            (
-                one
-                for one in bench(self.program, count, "--engine", "docker")["figures"]
-                if one["what"] == CYCLE
-            ),
-            None,
-        )
-        if cycles is None:
-            raise Failure(f"belljar bench --engine docker has no figure {CYCLE!r}")
+        cycles = figure(bench(self.program, count, "--engine", "docker"), CYCLE)
         self.note = "from a container that is as good as new to one that is as good as new again; the caller waits for less"
         return Sample(cycles["count"], cycles["p50_us"] / 1000, cycles["p95_us"] / 1000)
 
@@ -298,6 +307,8 @@ ALL = (
     ForkServer,
     Monty,
     MontyFresh,
+    BelljarTool,
+    MontyTool,
     DockerRun,
     DockerExec,
     Jazzmine,
@@ -315,6 +326,13 @@ def bench(program: str, count: int, *more: str) -> dict:
         return {key: told[key] for key in ("figures", "python", "python_path")}
     except (ValueError, KeyError) as error:
         raise Failure(f"belljar bench --json told something else: {error!r}") from None
+
+
+def figure(told: dict, what: str) -> dict:
+    found = next((one for one in told["figures"] if one["what"] == what), None)
+    if found is None:
+        raise Failure(f"belljar bench has no figure {what!r}")
+    return found
 
 
 def belljar_version(program: str) -> str:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from . import report, venv
-from .candidates import ALL, Belljar, bench
+from .candidates import ALL, bench
 from .channel import Failure
 from .presence import Setting
 from .rounds import REST_S, Comparison, note
@@ -51,11 +51,10 @@ def main() -> int:
     run["rounds"] = comparison.rounds
     run["seconds"] = round(time.monotonic() - begun, 1)
     run["machine"]["load_after"] = round(os.getloadavg()[0], 2)
-    base = next((row for row in rows if row.name == Belljar.name), None)
     if options.json:
-        print(json.dumps(report.as_json(run, rows, base, comparison.absent)))
+        print(json.dumps(report.as_json(run, rows, comparison.absent)))
     else:
-        print(report.as_text(run, rows, base, comparison.absent))
+        print(report.as_text(run, rows, comparison.absent))
     return 1 if any(one.failed for one in comparison.absent) else 0
 
 

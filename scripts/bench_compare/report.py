@@ -28,6 +28,7 @@ class Row:
     p50_ms: float
     p95_ms: float
     note: str = ""
+    against: str = "belljar"  # the candidate whose job is the same
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,17 @@ def _field(path: str, name: str) -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
 
 
-def ratio(row: Row, base: Row | None) -> float | None:
-    return row.p50_ms / base.p50_ms if base else None
+def ratio(row: Row, rows: list[Row]) -> float | None:
+    """How much longer it takes than the candidate it is compared with, if that one is there."""
+    return next((row.p50_ms / base.p50_ms for base in rows if base.name == row.against), None)
 
 
-def as_json(run: dict, rows: list[Row], base: Row | None, absent: list[Absence]) -> dict:
-    figures = [{**asdict(row), "ratio": ratio(row, base)} for row in rows]
+def as_json(run: dict, rows: list[Row], absent: list[Absence]) -> dict:
+    figures = [{**asdict(row), "ratio": ratio(row, rows)} for row in rows]
     return {**run, "candidates": figures, "absent": [asdict(one) for one in absent]}
 
 
-def as_text(run: dict, rows: list[Row], base: Row | None, absent: list[Absence]) -> str:
+def as_text(run: dict, rows: list[Row], absent: list[Absence]) -> str:
     m = run["machine"]
     user = "root" if m["root"] else "ordinary user"
     parts = [
@@ -82,22 +84,20 @@ def as_text(run: dict, rows: list[Row], base: Row | None, absent: list[Absence])
         f"Python {run['python']['version']} ({run['python']['path']}); load {m['load_before']} before, "
         f"{m['load_after']} after; {run['rounds']} rounds, {run['seconds']:.0f} s",
         "",
-        *_figures(rows, base),
+        *_figures(rows),
         "",
         *_freshness(rows),
         "",
-        f"Each job has to answer {{'a': 1}}, and comes after a rest of {run['rest_ms']} ms. × is p50 against belljar's.",
+        f"Each job has to answer {{'a': 1}}, and comes after a rest of {run['rest_ms']} ms. × is p50 against belljar's "
+        "same job: a script, or one call of a function of the host's.",
         *(f"{row.name}: {row.note}." for row in rows if row.note),
         *(f"{one.name}: {'FAILED' if one.failed else 'skipped'}: {one.reason}" for one in absent),
     ]
     return "\n".join(parts)
 
 
-def _figures(rows: list[Row], base: Row | None) -> list[str]:
-    numbers = [
-        (str(row.n), _short(row.p50_ms), _short(row.p95_ms), _short(ratio(row, base)) if base else "-")
-        for row in rows
-    ]
+def _figures(rows: list[Row]) -> list[str]:
+    numbers = [(str(row.n), _short(row.p50_ms), _short(row.p95_ms), _short(ratio(row, rows))) for row in rows]
     lines = [(row.name, row.what, *four) for row, four in zip(rows, numbers)]
     return _table(("candidate", "what", "n", "p50 ms", "p95 ms", "×"), lines, numbers_from=2)
 
@@ -119,8 +119,12 @@ def _table(header: tuple, lines: list[tuple], numbers_from: int) -> list[str]:
     return [texts[0], "-" * max(map(len, texts)), *texts[1:]]
 
 
-def _short(value: float) -> str:
+def _short(value: float | None) -> str:
     """Three digits that mean something."""
+    if value is None:
+        return "-"
+    if value < 0.1:
+        return f"{value:.3f}"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
@@ -129,10 +133,10 @@ def self_test() -> None:
     assert percentile([1, 2], 0.5) == 1 and percentile([7], 0.95) == 7, "a measured value, never one between"
     assert percentile(list(range(1, 101)), 0.95) == 95
     fresh = Freshness("a", "b", "c")
-    rows = [Row("x", "ex", "", fresh, 3, 0.5, 1.0), Row("y", "why", "", fresh, 3, 50.0, 123.4)]
-    assert ratio(rows[1], rows[0]) == 100
-    lines = _figures(rows, rows[0])
+    rows = [Row("belljar", "ex", "", fresh, 3, 0.5, 1.0), Row("y", "why", "", fresh, 3, 50.0, 123.4)]
+    assert ratio(rows[1], rows) == 100
+    lines = _figures(rows)
     assert len({len(line) for line in lines}) == 1, "columns line up"
     assert lines[3].split() == ["y", "why", "3", "50.0", "123", "100"], lines[3]
-    assert _figures(rows, None)[2].split()[-1] == "-", "no ratio without belljar"
-    assert _freshness(rows)[2].split() == ["x", "a", "b", "c"]
+    assert _figures(rows[1:])[2].split()[-1] == "-", "no ratio without belljar"
+    assert _freshness(rows)[2].split() == ["belljar", "a", "b", "c"]

@@ -79,9 +79,8 @@ def row(candidate: Candidate, samples: list[Sample]) -> Row:
         p95_ms = max(sample.p95_ms for sample in samples)
     n = sum(sample.n for sample in samples)
     figures = {"n": n, "p50_ms": round(p50_ms, 4), "p95_ms": round(p95_ms, 4)}
-    return Row(
-        candidate.name, candidate.what, candidate.version, candidate.fresh, note=candidate.note, **figures
-    )
+    told = {"note": candidate.note, "against": candidate.against}
+    return Row(candidate.name, candidate.what, candidate.version, candidate.fresh, **told, **figures)
 
 
 def note(text: str) -> None:

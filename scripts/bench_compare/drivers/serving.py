@@ -19,7 +19,19 @@ def serve(version, job, tidy=lambda: None):
         tidy()
         return elapsed_ms
 
-    timed()  # the first is never counted: it pays for what is loaded once
+    def several(count, rest_s):
+        times = []
+        for _ in range(count):
+            time.sleep(rest_s)
+            times.append(timed())
+        return times
+
+    serve_times(version, several)
+
+
+def serve_times(version, several):
+    """The same for jobs that are timed by `several(count, rest_s)`."""
+    several(1, 0)  # the first is never counted: it pays for what is loaded once
     answer = {"version": version}
     while True:
         print(json.dumps(answer), flush=True)
@@ -27,8 +39,4 @@ def serve(version, job, tidy=lambda: None):
         if not line:
             return
         asked = json.loads(line)
-        times = []
-        for _ in range(asked["count"]):
-            time.sleep(asked["rest_s"])
-            times.append(timed())
-        answer = {"times_ms": times}
+        answer = {"times_ms": several(asked["count"], asked["rest_s"])}
