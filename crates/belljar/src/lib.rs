@@ -105,8 +105,8 @@ pub mod engine {
     pub use belljar_engine::{
         Autopsy, Background, BoxFuture, Burst, Bytes, Capabilities, Cell, CellFiles, CellIo, CellLife,
         CellUsage, CellView, End, Engine, EngineError, EngineFailure, Entry, EntryKind, Files, IntoEngine,
-        Leftovers, Listing, Need, Outbox, Output, ProtectionState, ProtectionStatus, Template, Until, check,
-        guest, open_directory,
+        Leftovers, LinkOnTheWay, Listing, Need, Outbox, Output, ProtectionState, ProtectionStatus, Template,
+        Until, check, guest, make_directory, open_directory, real_path,
     };
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::{builder, provision, python};

@@ -228,6 +228,8 @@ pub(crate) struct SandboxArgs {
     pub(crate) pids: Option<u32>,
     #[arg(long, value_name = "N", allow_negative_numbers = true, help = help::cpus())]
     pub(crate) cpus: Option<f64>,
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = units::mebibytes, help = help::max_output())]
+    pub(crate) max_output: Option<u64>,
     /// Let the script talk to this host (port 443 unless given). May be repeated
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) allow_host: Vec<String>,
@@ -272,6 +274,17 @@ pub(crate) enum EngineName {
     Local,
 }
 
+impl EngineName {
+    /// As it is called in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Docker => "docker",
+            Self::Local => "local",
+        }
+    }
+}
+
 fn engine(name: &str) -> Result<EngineName, String> {
     match name {
         "native" => Ok(EngineName::Native),
@@ -305,6 +318,13 @@ mod help {
     pub(super) fn disk() -> String {
         let mebibytes = SandboxConfig::default().scratch_size_mb;
         format!("Room for files, which are in memory too: MiB, or with a unit [default: {mebibytes}m]")
+    }
+
+    pub(super) fn max_output() -> String {
+        let mebibytes = limits().max_output_bytes >> 20;
+        format!(
+            "How much the script may print, emit and show before it is ended: MiB, or with a unit [default: {mebibytes}m]"
+        )
     }
 
     pub(super) fn pids() -> String {

@@ -38,6 +38,7 @@ fn meaning(outcome: &Result<End, CliError>) -> ExitCode {
         Ok(End::Unfit) => ExitCode::Infra,
         Ok(End::Interrupted(Interrupt::Keyboard)) => ExitCode::Interrupted,
         Ok(End::Interrupted(Interrupt::Terminate)) => ExitCode::Terminated,
+        Ok(End::Interrupted(Interrupt::HangUp)) => ExitCode::HungUp,
         Err(CliError::Input(_)) => ExitCode::Usage,
         Err(CliError::Runtime(error)) => match error.fault() {
             Fault::Caller => ExitCode::Usage,

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::GuestPath;
-use belljar::engine::{Bytes, open_directory};
-use belljar::files::{CollectLimits, Collected, CollectedFile, Stdin, stdin_from_reader};
+use belljar::engine::{Bytes, open_directory, real_path};
+use belljar::files::{
+    CollectLimits, Collected, CollectedFile, FileContent, InputFile, Stdin, stdin_from_reader,
+};
 use belljar::{Display, ExecutionRequest};
 use rustix::fs::FileType;
 
@@ -23,6 +25,7 @@ pub(crate) fn add(
     for option in &options.files {
         request = add_file(request, option).with_context(|| format!("--file {option:?}"))?;
     }
+    refuse_another_script(&request, options.file.as_deref())?;
     if let Some(directory) = &options.out {
         let everything = vec!["*".to_owned()];
         let patterns = if options.collect.is_empty() { everything } else { options.collect.clone() };
@@ -33,6 +36,23 @@ pub(crate) fn add(
         request.keep_existing = is_where_one_works(directory);
     }
     Ok(request)
+}
+
+/// Refuses a file that would have the script's own name, and is not the script.
+fn refuse_another_script(request: &ExecutionRequest, script: Option<&Path>) -> Result<()> {
+    let (Some(name), Some(script)) = (&request.name, script) else { return Ok(()) };
+    let is_other = |file: &&InputFile| match &file.content {
+        FileContent::Host(path) if file.path == *name => {
+            fs::canonicalize(path).ok() != fs::canonicalize(script).ok()
+        }
+        _ => false,
+    };
+    match request.files.iter().find(is_other) {
+        Some(_) => {
+            bail!("--file: {name:?} is the script's own name; give the file another one, by PATH:NAME")
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether a directory is the current one or above it. What is there has a meaning of its own: the
@@ -74,7 +94,9 @@ fn add_file(request: ExecutionRequest, option: &str) -> Result<ExecutionRequest>
         Some((path, name)) if !Path::new(option).exists() => (Path::new(path), Some(name)),
         _ => (Path::new(option), None),
     };
-    let metadata = fs::metadata(path).with_context(|| path.display().to_string())?;
+    // Here, so that nobody has to wait for it.
+    let real = real_path(path).with_context(|| path.display().to_string())?;
+    let metadata = fs::metadata(&real).with_context(|| path.display().to_string())?;
     if name == Some(".") {
         if !metadata.is_dir() {
             bail!("`:.` is for what is in a directory, and {} is a file", path.display());
@@ -84,10 +106,7 @@ fn add_file(request: ExecutionRequest, option: &str) -> Result<ExecutionRequest>
     let name = match name {
         Some(name) => name.to_owned(),
         None => {
-            let real = fs::canonicalize(path)?;
-            // As it was named, if it was: a link keeps its own name.
-            let name = path.file_name().or_else(|| real.file_name());
-            let name = name.and_then(|name| name.to_str()).map(str::to_owned);
+            let name = real.file_name().and_then(|name| name.to_str()).map(str::to_owned);
             name.ok_or_else(|| anyhow!("it has no name that a script could use; write PATH:NAME"))?
         }
     };
@@ -101,6 +120,7 @@ pub(crate) async fn save_displays(
     displays: &[Display],
     collected: &[CollectedFile],
 ) -> (Vec<String>, Vec<String>) {
+    let existing = if is_where_one_works(directory) { Existing::Stays } else { Existing::IsReplaced };
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     // A file of the script's, or a directory that one is in.
     let is_taken = |name: &str| collected.iter().any(|file| file.name.split('/').next() == Some(name));
@@ -109,7 +129,7 @@ pub(crate) async fn save_displays(
             let free = (1..).map(|turn| if turn == 1 { name.clone() } else { format!("{turn}-{name}") });
             let name = free.into_iter().find(|name| !is_taken(name)).unwrap_or(name);
             let shown = directory.join(&name).display().to_string();
-            match save(directory, &name, bytes).await {
+            match save(directory, &name, bytes, existing).await {
                 Ok(()) => lines.push(format!("saved {shown} ({})", units::shown(bytes.len() as u64))),
                 Err(error) => warnings.push(format!("{shown} is not saved: {error}")),
             }
@@ -118,9 +138,22 @@ pub(crate) async fn save_displays(
     (lines, warnings)
 }
 
-async fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// What becomes of a file that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Stays,
+    IsReplaced,
+}
+
+/// Writes a file into a directory. A link of that name is replaced, and never written through.
+pub(crate) async fn save(directory: &Path, name: &str, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let mut place = open_directory(directory)?;
     let path = GuestPath::new(name).map_err(io::Error::other)?;
+    let found = fs::symlink_metadata(directory.join(name));
+    let is_there = !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound);
+    if existing == Existing::Stays && is_there {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is one where it should go"));
+    }
     place.create(&path, false).await?;
     place.write(Bytes::copy_from_slice(bytes)).await?;
     place.finish().await

@@ -6,42 +6,44 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use belljar::ExecutionRequest;
+use belljar::config::ExecutionMode;
 
 use crate::error::CliError;
 
 /// Longer than any script that a person wrote. Longer input is not a script, and may have no end.
 const LONGEST: u64 = 64 << 20;
 
-/// A request for the script in `file`. Without a file, or with `-`, the script is read from stdin.
-pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
+/// A request for the script in `file`, to be run in this mode. Without a file, or with `-`, the script
+/// is read from stdin.
+pub(crate) fn read(file: Option<&Path>, mode: Option<ExecutionMode>) -> Result<ExecutionRequest, CliError> {
     let request = match file {
         Some(path) if path != Path::new("-") => {
             let place = || format!("script {}", path.display());
             let bytes = read_all(open(path).with_context(place)?)?;
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            parse(bytes).with_context(place).map(|request| match name {
+            parse(bytes, mode).with_context(place).map(|request| match name {
                 Some(name) => request.with_name(name),
                 None => request,
             })
         }
-        _ => parse(read_all(io::stdin().lock())?).context("script from stdin"),
+        _ => parse(read_all(io::stdin().lock())?, mode).context("script from stdin"),
     };
     Ok(request?)
 }
 
 /// A request for code from the command line.
-pub(crate) fn given(code: &str) -> Result<ExecutionRequest, CliError> {
-    Ok(parse(code.as_bytes().to_vec()).context("the code after -c")?)
+pub(crate) fn given(code: &str, mode: Option<ExecutionMode>) -> Result<ExecutionRequest, CliError> {
+    Ok(parse(code.as_bytes().to_vec(), mode).context("the code after -c")?)
 }
 
 /// A request to run a module, as `python -m` does.
-pub(crate) fn module(name: &str) -> Result<ExecutionRequest, CliError> {
+pub(crate) fn module(name: &str, mode: Option<ExecutionMode>) -> Result<ExecutionRequest, CliError> {
     let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !name.split('.').all(is_part) {
         return Err(CliError::Input(anyhow::anyhow!("-m {name:?}: this is no name of a module")));
     }
     let code = format!("import runpy; runpy.run_module({name:?}, run_name='__main__', alter_sys=True)");
-    Ok(parse(code.into_bytes())?)
+    Ok(parse(code.into_bytes(), mode)?)
 }
 
 /// Whether reading would wait for a person to type.
@@ -64,11 +66,12 @@ fn read_all(source: impl Read) -> Result<Vec<u8>, CliError> {
     Ok(bytes)
 }
 
-fn parse(bytes: Vec<u8>) -> anyhow::Result<ExecutionRequest> {
+fn parse(bytes: Vec<u8>, mode: Option<ExecutionMode>) -> anyhow::Result<ExecutionRequest> {
     if bytes.len() as u64 > LONGEST {
         bail!("it is longer than {} MiB, which is no script", LONGEST >> 20);
     }
-    let request = ExecutionRequest::from_bytes(bytes)?;
+    let mut request = ExecutionRequest::from_bytes(bytes)?;
+    request.mode = mode;
     request.check()?;
     Ok(request)
 }
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_not_read_to_the_end() {
-        let error = parse(read_all(io::repeat(b'#')).unwrap()).unwrap_err();
+        let error = parse(read_all(io::repeat(b'#')).unwrap(), None).unwrap_err();
         assert!(error.to_string().contains("longer than 64 MiB"), "{error}");
     }
 
@@ -93,7 +96,7 @@ mod tests {
             (b" \n", "the script is empty"),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let text = read(Some(&path)).unwrap_err().explain();
+            let text = read(Some(&path), None).unwrap_err().explain();
             assert!(text.contains("bad.py") && text.contains(expected), "{text}");
         }
     }

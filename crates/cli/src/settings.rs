@@ -127,6 +127,9 @@ fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
     if let Some(most) = options.pids {
         config.resource_limits.pids_limit = most;
     }
+    if let Some(mebibytes) = options.max_output {
+        config.resource_limits.max_output_bytes = mebibytes.saturating_mul(1 << 20);
+    }
     if let Some(processors) = options.cpus {
         config.resource_limits.cpu_quota = processors;
     }

@@ -18,6 +18,8 @@ pub enum ExitCode {
     Infra = 3,
     /// The script ran out of time. `timeout(1)` uses the same code.
     Timeout = 124,
+    /// The terminal was closed: 128 + SIGHUP.
+    HungUp = 129,
     /// The user pressed Ctrl-C: 128 + SIGINT.
     Interrupted = 130,
     /// The script ran out of memory: 128 + SIGKILL.
@@ -30,12 +32,13 @@ pub enum ExitCode {
 
 impl ExitCode {
     /// Every code, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ok,
         Self::ScriptFailed,
         Self::Usage,
         Self::Infra,
         Self::Timeout,
+        Self::HungUp,
         Self::Interrupted,
         Self::OutOfMemory,
         Self::ClosedPipe,
@@ -55,6 +58,7 @@ impl ExitCode {
             Self::Usage => "bad usage or input",
             Self::Infra => "the machine or Belljar failed",
             Self::Timeout => "out of time",
+            Self::HungUp => "the terminal was closed",
             Self::Interrupted => "Ctrl-C",
             Self::OutOfMemory => "out of memory",
             Self::ClosedPipe => "stdout was closed",
@@ -80,6 +84,7 @@ impl ExitCode {
             Self::Timeout => {
                 "The script ran out of time, by the clock or by the processor. `timeout(1)` uses the same code."
             }
+            Self::HungUp => "The terminal was closed, or somebody sent SIGHUP.",
             Self::Interrupted => "Ctrl-C ended it: 128 + SIGINT.",
             Self::OutOfMemory => {
                 "The script ran out of memory: 128 + SIGKILL, as for any program that the kernel kills for memory."

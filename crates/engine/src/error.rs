@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 use belljar_core::config::ConfigError;
 
+use crate::LinkOnTheWay;
+
 /// An engine's failure. A script's failure is never one of these: it is a verdict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -68,17 +70,12 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A file resource is reached through a link that a guest can have made.
-    #[error(
-        "file resource {host_path}: {link} is a symbolic link to {target} that is not followed, because a script \
-         could have put it there. Name the place itself that is meant"
-    )]
+    #[error("file resource {host_path}: {link}")]
     LinkInResource {
         /// What was asked for.
         host_path: PathBuf,
         /// The link on the way to it.
-        link: PathBuf,
-        /// The target of the link.
-        target: PathBuf,
+        link: LinkOnTheWay,
     },
     /// A script could replace a file resource with something else.
     #[error(

@@ -7,33 +7,30 @@
 //! * A grant inside a directory that scripts may write to is refused, because a script could
 //!   replace it. The names of the two do not matter: `inside` compares files and places in file
 //!   systems, not names alone.
-//! * A link on the way to a grant is followed only if no guest can have made it: it is root's own,
-//!   in a directory of the system that only root may write to. Elsewhere a link of root's may be a
-//!   guest's: where root lets scripts write, what they make is root's.
+//! * A link on the way to a grant is followed only if no guest can have made it
+//!   ([`named_path`](crate::named_path)).
 //! * What was found is opened once, without following anything. Whoever mounts it compares the
 //!   mount with it.
 
 mod inside;
 
 use std::fs::Metadata;
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use belljar_core::config::FileResource;
 use belljar_jail::FileIdentity;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::OFlags;
 
 use self::inside::Surroundings;
 use crate::EngineError;
+use crate::named_path::{self, Unresolved};
 
 /// One granted file or directory, held open. Whatever happens to its name, this is what was meant.
 #[derive(Debug)]
 pub(crate) struct Grant {
     /// Its path, with no link in it.
     pub(crate) path: PathBuf,
-    #[cfg(feature = "native")]
     pub(crate) metadata: Metadata,
     /// Tells it from every other file for as long as it is open.
     pub(crate) identity: FileIdentity,
@@ -105,107 +102,25 @@ pub(crate) fn open(resource: &FileResource) -> Result<Grant, EngineError> {
         container_path: resource.container_path.clone(),
         source,
     };
-    let path = match resolve(&resource.host_path) {
+    let path = match named_path::resolve(&resource.host_path) {
         Ok(path) => path,
         Err(Unresolved::Io(error)) => return Err(missing(error)),
-        Err(Unresolved::Link { link, target }) => {
-            return Err(EngineError::LinkInResource { host_path: resource.host_path.clone(), link, target });
+        Err(Unresolved::Link(link)) => {
+            return Err(EngineError::LinkInResource { host_path: resource.host_path.clone(), link });
         }
     };
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // A link can have appeared between the check and the opening. Then this fails.
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let handle = rustix::fs::openat2(rustix::fs::CWD, &path, flags, Mode::empty(), resolve)
-        .map_err(|error| missing(error.into()))?;
+    let handle = named_path::open(&path, OFlags::PATH).map_err(&missing)?;
     let file = std::fs::File::from(handle);
-    #[cfg(feature = "native")]
     let metadata = file.metadata().map_err(&missing)?;
     let identity = FileIdentity::of(&file).map_err(&missing)?;
     let around = Surroundings::of(&file, &path).map_err(missing)?;
-    Ok(Grant {
-        path,
-        #[cfg(feature = "native")]
-        metadata,
-        identity,
-        around,
-        handle: file.into(),
-    })
-}
-
-#[derive(Debug)]
-enum Unresolved {
-    Io(io::Error),
-    Link { link: PathBuf, target: PathBuf },
-}
-
-impl From<io::Error> for Unresolved {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// The path with every link on the way replaced by its target. An error if a link cannot be
-/// trusted.
-fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
-    const MOST_LINKS: usize = 40;
-    let mut links = 0;
-    let mut resolved = PathBuf::from("/");
-    let mut rest: Vec<PathBuf> = names(path);
-    while let Some(name) = rest.pop() {
-        if name.as_os_str() == ".." {
-            resolved.pop();
-            continue;
-        }
-        let next = resolved.join(&name);
-        let metadata = std::fs::symlink_metadata(&next)?;
-        if !metadata.is_symlink() {
-            resolved = next;
-            continue;
-        }
-        let target = std::fs::read_link(&next)?;
-        if !is_of_the_system(&metadata, &resolved)? {
-            return Err(Unresolved::Link { link: next, target });
-        }
-        links += 1;
-        if links > MOST_LINKS {
-            return Err(io::Error::from(rustix::io::Errno::LOOP).into());
-        }
-        if target.is_absolute() {
-            resolved = PathBuf::from("/");
-        }
-        rest.extend(names(&target));
-    }
-    Ok(resolved)
-}
-
-/// The components of a path, last first.
-fn names(path: &Path) -> Vec<PathBuf> {
-    let name = |component| match component {
-        Component::Normal(name) => Some(PathBuf::from(name)),
-        Component::ParentDir => Some(PathBuf::from("..")),
-        _ => None,
-    };
-    path.components().rev().filter_map(name).collect()
-}
-
-/// Directories that have links on every Linux. Whoever lets scripts write to one of them has given
-/// them the machine.
-const OF_THE_SYSTEM: [&str; 3] = ["/", "/usr", "/var"];
-
-/// Whether a link in this directory is the system's own.
-fn is_of_the_system(link: &Metadata, directory: &Path) -> io::Result<bool> {
-    const ROOT: u32 = 0;
-    const WRITABLE_BY_OTHERS: u32 = 0o022;
-    let around = std::fs::symlink_metadata(directory)?;
-    let only_root_writes = around.uid() == ROOT && around.mode() & WRITABLE_BY_OTHERS == 0;
-    let is_systems = OF_THE_SYSTEM.iter().any(|path| directory == Path::new(path));
-    Ok(is_systems && only_root_writes && link.uid() == ROOT)
+    Ok(Grant { path, metadata, identity, around, handle: file.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
 
@@ -246,17 +161,6 @@ mod tests {
         assert!(open_all(&[resource(&home.path().join("etc/passwd"), true)]).is_err());
     }
 
-    #[test]
-    fn links_of_the_system_are_followed() {
-        // Every Linux has one of these, and only root can change it.
-        let link = ["/var/run", "/bin"].map(Path::new).into_iter().find(|path| {
-            path.is_symlink()
-                && is_of_the_system(&fs::symlink_metadata(path).unwrap(), path.parent().unwrap()).unwrap()
-        });
-        let Some(link) = link else { return };
-        assert_eq!(resolve(link).unwrap(), link.canonicalize().unwrap());
-    }
-
     /// As root, this is what a script can leave in a directory of root's that it may write to.
     #[test]
     fn links_elsewhere_are_not_followed_whoever_owns_them() {
@@ -265,13 +169,6 @@ mod tests {
         symlink("/etc", home.path().join("etc")).unwrap();
         let error = open_all(&[resource(&home.path().join("etc/passwd"), true)]).unwrap_err();
         assert!(matches!(error, EngineError::LinkInResource { .. }), "{error}");
-    }
-
-    #[test]
-    fn links_that_go_round_end() {
-        assert!(resolve(Path::new("/belljar-does-not-exist")).is_err());
-        let text = names(Path::new("/a/../b"));
-        assert_eq!(text, ["b", "..", "a"].map(PathBuf::from));
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod into_engine;
 #[cfg(feature = "local")]
 pub mod local;
 pub mod metering;
+mod named_path;
 #[cfg(feature = "native")]
 pub mod native;
 pub mod pool;
@@ -78,8 +79,9 @@ pub use cell::{
 pub use clock::{Alarm, Elapsed, timeout};
 pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource, UnreadableTool};
 pub use error::{EngineError, EngineFailure, Fault};
-pub use files::open_directory;
+pub use files::{make_directory, open_directory};
 pub use into_engine::IntoEngine;
+pub use named_path::{LinkOnTheWay, real_path};
 pub use progress::Progress;
 #[cfg(any(feature = "native", feature = "local"))]
 pub use trust::Distrust;

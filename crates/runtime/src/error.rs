@@ -63,8 +63,8 @@ pub enum RuntimeError {
     /// A secret cannot be given to a sandbox, or could not be hidden.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Tools did not load.
-    #[error("{}. Repair or leave them out, or go on without them (Blueprint::lenient)", .reasons.join("; "))]
+    /// Tools did not load. `Blueprint::lenient` goes on without them.
+    #[error("{}. Repair them, or leave them out", .reasons.join("; "))]
     Tools {
         /// Which, and why.
         reasons: Vec<String>,

@@ -1,5 +1,7 @@
 //! Which package a script lacks, from the words of its error.
 
+use std::path::{Path, PathBuf};
+
 use belljar::SandboxConfig;
 
 /// Modules whose package has another name.
@@ -60,11 +62,30 @@ const WELL_KNOWN: &str = "aiohttp altair anthropic arrow bokeh boto3 click crypt
 const OF_PYTHON: &str = "asynchat asyncore bz2 cgi curses dbm distutils ensurepip idlelib imp lzma readline sqlite3 \
     telnetlib tkinter turtle";
 
-/// What to do about an error, if a package would help.
-pub(super) fn advice(error: &str, config: &SandboxConfig) -> Option<String> {
-    let module = missing(error)?;
+/// Names that many packages share. No package has just that name, or a stranger's has.
+const SHARED: &str = "azure google opentelemetry zope";
+
+/// What to do about an error, if a package would help, or a file beside the script.
+pub(super) fn advice(error: &str, config: &SandboxConfig, near: Option<&Path>) -> Option<String> {
+    let whole = missing(error)?;
+    let module = whole.split('.').next().unwrap_or(whole);
     let is_in = |names: &str| names.split_whitespace().any(|name| name == module);
     if is_in(OF_PYTHON) {
+        return None;
+    }
+    if let Some(file) = near.and_then(|near| beside(near, module)) {
+        return Some(format!(
+            "it is beside the script: give it to the script with --file {}",
+            file.display()
+        ));
+    }
+    if is_in(SHARED) {
+        return Some(format!(
+            "{module} is a part of many packages' names: install the one that is meant with --dep, such as {module}-…"
+        ));
+    }
+    if whole != module {
+        // What it should be in is there.
         return None;
     }
     let known = PACKAGES.iter().find(|(name, _)| *name == module).map(|(_, package)| *package);
@@ -90,10 +111,22 @@ fn missing(error: &str) -> Option<&str> {
         true => named("No module named '")?,
         false => named("Missing optional dependency '")?,
     };
-    let top = whole.split('.').next().unwrap_or(whole);
-    let is_name = top.starts_with(|c: char| c.is_ascii_alphabetic())
-        && top.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    is_name.then_some(top)
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    whole.split('.').next().is_some_and(is_name).then_some(whole)
+}
+
+/// The file or directory of a module that is beside the script.
+fn beside(near: &Path, module: &str) -> Option<PathBuf> {
+    let file = near.join(format!("{module}.py"));
+    let directory = near.join(module);
+    match (file.is_file(), directory.is_dir()) {
+        (true, _) => Some(file),
+        (_, true) => Some(directory),
+        _ => None,
+    }
 }
 
 /// A package's name in one spelling.
@@ -107,7 +140,7 @@ mod tests {
 
     fn told(error: &str, dependencies: &[&str]) -> Option<String> {
         let dependencies = dependencies.iter().map(|&each| each.into()).collect();
-        advice(error, &SandboxConfig { dependencies, ..SandboxConfig::default() })
+        advice(error, &SandboxConfig { dependencies, ..SandboxConfig::default() }, None)
     }
 
     #[test]
@@ -115,7 +148,11 @@ mod tests {
         for (error, expected) in [
             ("ModuleNotFoundError: No module named 'pandas'", "install it with --dep pandas"),
             ("ModuleNotFoundError: No module named 'cv2'", "install it with --dep opencv-python-headless"),
-            ("ModuleNotFoundError: No module named 'sklearn.cluster'", "install it with --dep scikit-learn"),
+            ("ModuleNotFoundError: No module named 'sklearn'", "install it with --dep scikit-learn"),
+            (
+                "ModuleNotFoundError: No module named 'google'",
+                "google is a part of many packages' names: install the one that is meant with --dep, such as google-…",
+            ),
             (
                 "ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.",
                 "install it with --dep openpyxl",
@@ -138,6 +175,8 @@ mod tests {
             "ModuleNotFoundError: No module named '__main__.x'",
             "ModuleNotFoundError: No module named 'tkinter'",
             "ModuleNotFoundError: no words that Python would use",
+            "ModuleNotFoundError: No module named 'os.nosuch'; 'os' is not a package",
+            "ModuleNotFoundError: No module named 'json.nosuch'",
         ] {
             assert_eq!(told(error, &[]), None, "{error}");
         }
@@ -147,9 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn a_module_beside_the_script_is_given_as_a_file() {
+        let near = tempfile::tempdir().unwrap();
+        std::fs::write(near.path().join("helper.py"), "").unwrap();
+        std::fs::create_dir(near.path().join("tools")).unwrap();
+        for (module, file) in [("helper", "helper.py"), ("tools", "tools"), ("tools.x", "tools")] {
+            let error = format!("ModuleNotFoundError: No module named '{module}'");
+            let told = advice(&error, &SandboxConfig::default(), Some(near.path())).unwrap();
+            assert!(told.ends_with(&format!("--file {}", near.path().join(file).display())), "{told}");
+        }
+    }
+
+    #[test]
     fn the_tables_are_in_order_and_each_name_is_there_once() {
         assert!(PACKAGES.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        for names in [WELL_KNOWN, OF_PYTHON] {
+        for names in [WELL_KNOWN, OF_PYTHON, SHARED] {
             let names: Vec<_> = names.split_whitespace().collect();
             assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
         }

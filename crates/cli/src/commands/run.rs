@@ -1,10 +1,11 @@
 //! `belljar run`: one script, one result.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
-use belljar::{ExecutionRequest, ExecutionResult, Runtime, Sandbox, Verdict};
+use belljar::{Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Runtime, Sandbox, Verdict};
 
 use super::missing_module;
 use crate::args::RunArgs;
@@ -12,7 +13,7 @@ use crate::error::CliError;
 use crate::exit::End;
 use crate::files;
 use crate::follow::{follow, hand_on};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupt, Interrupts};
 use crate::metadata;
 use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
@@ -31,31 +32,55 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     let request = request(&options, &settings, &printer)?;
     let metadata = metadata::honour(&request, &mut settings)?;
     let mut interrupts = Interrupts::listen()?;
-    let runtime = settings.runtime().await?;
+    let runtime = tokio::select! {
+        runtime = settings.runtime() => runtime?,
+        interrupt = interrupts.next() => return cancelled(&request, &settings, &printer, interrupt),
+    };
     let outcome = async {
         let sandbox = tokio::select! {
             sandbox = prepare(&runtime, &settings, &printer, verbose) => sandbox?,
-            interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
+            interrupt = interrupts.next() => return cancelled(&request, &settings, &printer, interrupt),
         };
         metadata.map_or(Ok(()), |metadata| metadata.check(&sandbox.report().python))?;
-        let out = options.out.as_deref();
-        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts, out)).await
+        run_and_show(&sandbox, &settings, request, (&printer, &mut interrupts, &options)).await
     };
     let outcome = outcome.await;
     runtime.shutdown().await;
     outcome
 }
 
+/// The end of a run whose script had not begun. Programs that read the result, or events, get one.
+fn cancelled(
+    request: &ExecutionRequest,
+    settings: &Settings,
+    printer: &Printer,
+    interrupt: Interrupt,
+) -> Result<End, CliError> {
+    if !printer.is_for_people() {
+        let id = request.execution_id.clone().unwrap_or_else(|| ExecutionId::new("exec-never-begun"));
+        let mut result = ExecutionResult::new(id.clone(), Verdict::Cancelled, settings.engine.name());
+        result.error = Some("The run was cancelled before its script began".to_owned());
+        let result = Arc::new(result);
+        printer.event(&Event::new(id, 0, EventKind::Ended { result: Arc::clone(&result) }))?;
+        printer.result(&result, Advice::Nothing)?;
+    }
+    Ok(End::Interrupted(interrupt))
+}
+
 fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<ExecutionRequest, CliError> {
     let file = options.file.as_deref();
+    let unless_said = (!settings.has_mode).then_some(ExecutionMode::Script);
+    let mode = options.mode.map(Into::into).or(unless_said);
     let mut request = match &options.code {
-        Some(code) => script::given(code)?,
-        None if options.module.is_some() => script::module(options.module.as_deref().unwrap_or_default())?,
+        Some(code) => script::given(code, mode)?,
+        None if options.module.is_some() => {
+            script::module(options.module.as_deref().unwrap_or_default(), mode)?
+        }
         None => {
             if script::is_typed(file) {
                 printer.note("Type a script; Ctrl-D on a line of its own runs it.")?;
             }
-            script::read(file)?
+            script::read(file, mode)?
         }
     };
     request = request.with_args(options.args.iter().cloned()).with_stdin(files::stdin(options));
@@ -63,11 +88,6 @@ fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<
     request.check().map_err(anyhow::Error::from)?;
     if let Some(id) = &options.execution_id {
         request = request.with_execution_id(id);
-    }
-    if let Some(mode) = options.mode {
-        request = request.with_mode(mode.into());
-    } else if !settings.has_mode {
-        request = request.with_mode(ExecutionMode::Script);
     }
     Ok(request)
 }
@@ -78,7 +98,7 @@ async fn run_and_show(
     sandbox: &Sandbox,
     settings: &Settings,
     request: ExecutionRequest,
-    (printer, interrupts, out): (&Printer, &mut Interrupts, Option<&Path>),
+    (printer, interrupts, options): (&Printer, &mut Interrupts, &RunArgs),
 ) -> Result<End, CliError> {
     /// How long to wait for a reader who no longer takes the last events.
     const LAST_EVENTS: Duration = Duration::from_secs(3);
@@ -96,7 +116,7 @@ async fn run_and_show(
             }
         }
     };
-    let (displays, unsaved) = match out {
+    let (displays, unsaved) = match options.out.as_deref() {
         Some(directory) => files::save_displays(directory, &result.displays, &result.files).await,
         None => Default::default(),
     };
@@ -112,7 +132,10 @@ async fn run_and_show(
         None if is_program && matches!(result.verdict, Verdict::Exited { .. }) => {
             printer.result(&result, Advice::Silence)?;
         }
-        None => printer.result(&result, advice(&result, settings).into())?,
+        None => {
+            let near = options.file.as_deref().and_then(Path::parent);
+            printer.result(&result, advice(&result, settings, near).into())?;
+        }
         Some(_) if printer.is_for_people() => {}
         Some(_) => printer.result(&result, Advice::Nothing)?,
     }
@@ -147,8 +170,8 @@ pub(super) async fn prepare(
     Ok(sandbox)
 }
 
-/// What to do about a failure, if an option can help.
-pub(super) fn advice(result: &ExecutionResult, settings: &Settings) -> Option<String> {
+/// What to do about a failure, if an option can help. `near` is where the script's file is.
+pub(super) fn advice(result: &ExecutionResult, settings: &Settings, near: Option<&Path>) -> Option<String> {
     let ResourceLimits {
         execution_timeout_sec, cpu_time_sec, memory_mb, pids_limit, max_output_bytes, ..
     } = settings.blueprint.config.resource_limits;
@@ -168,19 +191,18 @@ pub(super) fn advice(result: &ExecutionResult, settings: &Settings) -> Option<St
                 .into()
         }
         Verdict::Output => {
-            format!(
-                "it may write {max_output_bytes} bytes; raise resource_limits.max_output_bytes in a --sandbox file"
-            )
+            format!("it may write {max_output_bytes} bytes; let it write more with --max-output SIZE")
         }
         Verdict::Pids => {
-            format!(
-                "it may have {pids_limit} processes and threads; raise resource_limits.pids_limit in a --sandbox file"
-            )
+            format!("it may have {pids_limit} processes and threads; let it have more with --pids N")
         }
-        Verdict::Disk => "raise scratch_size_mb in a --sandbox file".into(),
+        Verdict::Disk => {
+            let mebibytes = settings.blueprint.config.scratch_size_mb;
+            format!("its files may take {mebibytes} MiB; give it more room with --disk SIZE")
+        }
         Verdict::Infra => "this was not the script's doing; see what `belljar doctor` says".into(),
         Verdict::Exception => {
-            return missing_module::advice(result.error.as_deref()?, &settings.blueprint.config);
+            return missing_module::advice(result.error.as_deref()?, &settings.blueprint.config, near);
         }
         _ => return None,
     })

@@ -275,7 +275,7 @@ impl Shell<'_> {
                 let seconds = self.timeout().as_secs_f64();
                 Some(format!("a step may take {seconds} s; give it more with :timeout SECS"))
             }
-            _ => advice(result, self.settings),
+            _ => advice(result, self.settings, None),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! `:files`, `:get` and `:put`: the files of the session between two steps.
 
-use std::fs;
+use std::io;
 use std::path::Path;
 
 use anyhow::Context;
 use belljar::{RuntimeError, Session};
 
 use crate::error::CliError;
+use crate::files::{Existing, save};
 use crate::printer::Printer;
 use crate::terminal_text::quoted;
 use crate::units;
@@ -34,21 +35,25 @@ pub(crate) async fn get(session: &Session, printer: &Printer, argument: &str) ->
     if name.is_empty() {
         return Err(CliError::Input(anyhow::anyhow!("name the file: `:get NAME` or `:get NAME HERE`")));
     }
-    let place = match here {
-        Some(here) => Path::new(here),
+    let (place, existing) = match here {
+        Some(here) => (Path::new(here), Existing::IsReplaced),
         None => {
             let own = Path::new(name).file_name().map(Path::new);
-            let own = own.with_context(|| format!("{name:?} names no file"))?;
-            if own.exists() {
-                let said =
-                    format!("{} exists here; say where the copy goes: `:get {name} HERE`", own.display());
-                return Err(CliError::Input(anyhow::anyhow!(said)));
-            }
-            own
+            (own.with_context(|| format!("{name:?} names no file"))?, Existing::Stays)
         }
     };
     let bytes = session.files().read(name, LONGEST).await.map_err(explained)?;
-    fs::write(place, &bytes).with_context(|| place.display().to_string())?;
+    let own = place.file_name().and_then(|own| own.to_str());
+    let own = own.with_context(|| format!("{} names no file", place.display()))?;
+    let directory = place.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    if let Err(error) = save(directory, own, &bytes, existing).await {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            let said =
+                format!("{} exists here; say where the copy goes: `:get {name} HERE`", place.display());
+            return Err(CliError::Input(anyhow::anyhow!(said)));
+        }
+        return Err(CliError::Input(anyhow::Error::new(error).context(place.display().to_string())));
+    }
     Ok(printer.note(&format!("saved {} ({})", place.display(), units::shown(bytes.len() as u64)))?)
 }
 

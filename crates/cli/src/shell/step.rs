@@ -48,7 +48,7 @@ pub(crate) async fn follow_step(
         tokio::select! {
             result = &mut step => return Ok(Ok(Ended { result: result?, was_interrupted })),
             interrupt = interrupts.next() => {
-                if interrupt == Interrupt::Terminate || !is_interactive {
+                if interrupt != Interrupt::Keyboard || !is_interactive {
                     return Ok(Err(interrupt));
                 }
                 printer.end_line()?;

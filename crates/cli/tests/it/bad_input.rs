@@ -22,9 +22,10 @@ fn a_directory_is_no_script() {
 }
 
 #[test]
-fn an_empty_script_is_refused() {
+fn an_empty_plan_is_refused() {
     for nothing in ["", " \n\t\n"] {
-        assert_refused(&belljar(&["run", "-"], nothing), &["script from stdin", "empty"]);
+        let outcome = belljar(&["run", "--mode", "plan", "-"], nothing);
+        assert_refused(&outcome, &["script from stdin", "empty"]);
     }
 }
 

@@ -20,10 +20,60 @@ fn arguments_and_the_exit_code_are_the_scripts_own() {
     let latin = place.path().join("latin.py");
     fs::write(&latin, b"# coding: latin-1\nprint('\xfc')\n").unwrap();
     assert_eq!(belljar(&["run", latin.to_str().unwrap()], "").stdout, "ü\n");
-    fs::write(&latin, b"# coding: koi8-r\nprint('\xfc')\n").unwrap();
-    let outcome = belljar(&["run", latin.to_str().unwrap()], "");
+    for (encoding, expected) in [("cp1252", "ü\n"), ("koi8-r", "Э\n")] {
+        fs::write(&latin, [b"# coding: ", encoding.as_bytes(), b"\nprint('\xfc')\n"].concat()).unwrap();
+        assert_eq!(belljar(&["run", latin.to_str().unwrap()], "").stdout, expected, "{encoding}");
+    }
+    for (script, expected) in [
+        (&b"# coding: klingon\nprint('\xfc')\n"[..], "encoded as klingon, which is not known here"),
+        (b"# coding: gbk\nprint('\xff')\n", "encoded as gbk, and is not"),
+        (b"\xef\xbb\xbf# coding: latin-1\nprint(1)\n", "begins with the mark of UTF-8 and says"),
+    ] {
+        fs::write(&latin, script).unwrap();
+        let outcome = belljar(&["run", latin.to_str().unwrap()], "");
+        assert_eq!(outcome.code, Some(2));
+        assert!(outcome.stderr.contains(expected), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn an_empty_program_succeeds() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("empty.py");
+    fs::write(&path, "").unwrap();
+    for words in [vec![path.to_str().unwrap()], vec!["-c", ""], vec!["-"]] {
+        let outcome = belljar(&[&["run"], words.as_slice()].concat(), "");
+        assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (Some(0), "", ""));
+    }
+}
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a", "b", "main.py"] {
+        fs::write(at(name), "print(1)").unwrap();
+    }
+    let (a, b) = (format!("{}:x", at("a")), format!("{}:x", at("b")));
+    let outcome = belljar(&["run", "-c", "1", "--file", &a, "--file", &b], "");
+    assert!(outcome.stderr.contains("two files are to be at \"x\""), "{outcome:#?}");
+    let other = format!("{}:main.py", at("a"));
+    let outcome = belljar(&["run", &at("main.py"), "--file", &other], "");
     assert_eq!(outcome.code, Some(2));
-    assert!(outcome.stderr.contains("encoded as koi8-r: save it as UTF-8"), "{outcome:#?}");
+    assert!(outcome.stderr.contains("\"main.py\" is the script's own name"), "{outcome:#?}");
+    // The script itself may be among them.
+    assert_eq!(belljar(&["run", &at("main.py"), "--file", &at("main.py")], "").stdout, "1\n");
+}
+
+#[test]
+fn patterns_that_match_nothing_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    for pattern in ["", "../x", "/x", "a/./b", "[a"] {
+        let outcome = belljar(&["run", "-c", "1", "--out", out.to_str().unwrap(), "--collect", pattern], "");
+        assert_eq!(outcome.code, Some(2), "{pattern}: {outcome:#?}");
+        assert!(outcome.stderr.contains("is no pattern for files"), "{outcome:#?}");
+    }
 }
 
 #[test]
@@ -152,6 +202,14 @@ fn nothing_is_replaced_in_the_directory_one_works_in() {
     assert_eq!(fs::read_to_string(place.path().join("Makefile")).unwrap(), "mine");
     assert!(place.path().join("new").exists() && !place.path().join(".envrc").exists());
     assert!(outcome.stderr.contains("Makefile (there is one where it should go)"), "{outcome:#?}");
+    // The same goes for what a script shows.
+    fs::write(place.path().join("display-1.html"), "mine").unwrap();
+    let script = "class Page:\n    def _repr_html_(self): return 'theirs'\nPage()";
+    let mut here = command(&["run", "--out", ".", "-c", script]);
+    here.current_dir(place.path());
+    let outcome = finish(here, "");
+    assert_eq!(fs::read_to_string(place.path().join("display-1.html")).unwrap(), "mine");
+    assert!(outcome.stderr.contains("display-1.html is not saved: there is one"), "{outcome:#?}");
 }
 
 /// A script may have left them in a directory that it may write to.
@@ -172,11 +230,17 @@ fn links_that_a_script_could_have_left_are_not_followed() {
         ["--file", &format!("{}:.", at("place"))],
         ["--file", &format!("{}:.", at("place/deep"))],
         ["--file", &at("place/deep")],
+        ["--file", &at("place/cache")],
+        ["--file", &at("place/cache/key")],
+        ["--file", &at("place/deep/data.csv")],
+        ["--out", &at("place/cache")],
+        ["--out", &at("place/cache/more")],
     ] {
         let outcome = belljar(&["run", "-c", look, options[0], options[1]], "");
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{options:?}: {outcome:#?}");
         assert!(outcome.stderr.contains("symbolic link"), "{options:?}: {outcome:#?}");
     }
+    assert_eq!(fs::read_dir(at("secret")).unwrap().count(), 1);
     // From the directory one is in, dots and all.
     let mut run = command(&["run", "-c", "print(open('/c/key').read())", "--mount", "./../secret:/c:rw"]);
     run.current_dir(at("place"));

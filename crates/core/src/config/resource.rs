@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::layout::{RESERVED, is_in_workspace, overlap, through_link};
+use crate::layout::{RESERVED, WORKSPACE, is_in_workspace, overlap, through_link};
 
 /// One host file or directory that a sandbox sees. It is read-only by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +132,10 @@ fn check_target(path: &str) -> Result<(), String> {
         return Err(format!("must not go through {link:?}, which is a link in many images: say {meant:?}"));
     }
     match RESERVED.iter().find(|place| overlap(path, place) && !is_in_workspace(path)) {
+        // Inside, it is fine.
+        Some(place) if *place == WORKSPACE => Err(format!(
+            "must not be at or above {place:?}, which the sandbox fills itself: say \"{place}/name\""
+        )),
         Some(place) => {
             Err(format!("must not be at, inside or above {place:?}, which the sandbox fills itself"))
         }

@@ -33,6 +33,12 @@ pub(super) fn check(patterns: &[String]) -> Result<(), ScriptError> {
         let refused =
             |reason: &str| ScriptError::Pattern { pattern: pattern.clone(), reason: reason.to_owned() };
         Pattern::new(pattern).map_err(|error| refused(error.msg))?;
+        if pattern.is_empty() {
+            return Err(refused("it is empty: say \"*\" for all files"));
+        }
+        if pattern.split('/').any(|part| matches!(part, "." | "..")) {
+            return Err(refused("it must not have the components `.` and `..`"));
+        }
         if pattern.starts_with('/') {
             return Err(refused("it must be relative to the workspace"));
         }

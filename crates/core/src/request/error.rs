@@ -46,6 +46,12 @@ pub enum ScriptError {
     /// A file cannot have that place.
     #[error("a file cannot be put into the workspace: {0}")]
     File(#[from] GuestPathError),
+    /// Two files cannot have the same place.
+    #[error("two files are to be at {path:?} in the workspace: give one of them another name")]
+    SamePlace {
+        /// Where.
+        path: String,
+    },
     /// It is no pattern.
     #[error("{pattern:?} is no pattern for files: {reason}")]
     Pattern {
@@ -54,8 +60,22 @@ pub enum ScriptError {
         /// What is wrong with it.
         reason: String,
     },
+    /// It has the mark of UTF-8 and says that it is encoded in another way.
+    #[error(
+        "the script begins with the mark of UTF-8 and says that it is encoded as {encoding}: remove one of the two"
+    )]
+    MarkedOtherwise {
+        /// What its first lines say.
+        encoding: String,
+    },
+    /// It is not encoded as it says.
+    #[error("the script says that it is encoded as {encoding}, and is not: save it as UTF-8")]
+    OtherEncoding {
+        /// What its first lines say.
+        encoding: String,
+    },
     /// It says that it is encoded in a way that is not known here.
-    #[error("the script says that it is encoded as {encoding}: save it as UTF-8")]
+    #[error("the script says that it is encoded as {encoding}, which is not known here: save it as UTF-8")]
     Encoding {
         /// What its first lines say.
         encoding: String,

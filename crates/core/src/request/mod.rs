@@ -206,11 +206,17 @@ impl ExecutionRequest {
                 GuestPath::new(&file.path)?;
             }
         }
+        let mut places: Vec<_> = self.files.iter().map(|file| file.path.as_str()).collect();
+        places.sort_unstable();
+        if let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1] && pair[0] != ".") {
+            return Err(ScriptError::SamePlace { path: twice[0].to_owned() });
+        }
         collection::check(&self.collect)?;
         if let Some(name) = self.name.as_ref().filter(|name| !is_file_name(name)) {
             return Err(ScriptError::Name { name: name.clone() });
         }
-        if self.script.trim().is_empty() {
+        // An empty program does nothing, and succeeds at it.
+        if self.script.trim().is_empty() && self.mode != Some(ExecutionMode::Script) {
             return Err(ScriptError::Empty);
         }
         match self.script.bytes().position(|byte| byte == 0) {

@@ -1,22 +1,33 @@
 //! Scripts as they come from files and pipes.
 
+use encoding_rs::Encoding;
+
 use super::{ExecutionRequest, ScriptError};
 
 impl ExecutionRequest {
     /// Takes a script from a file or a pipe, as Python does: with or without a byte order mark, in
-    /// UTF-8 or in the encoding that one of its first two lines names. UTF-8, ASCII and Latin-1 are
-    /// known.
+    /// UTF-8 or in the encoding that one of its first two lines names. Those that web pages may have
+    /// are known.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ScriptError> {
-        let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
-            Some(rest) => rest.to_vec(),
-            None => bytes,
+        let (bytes, is_marked) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) => (rest.to_vec(), true),
+            None => (bytes, false),
         };
         match encoding_of(&bytes).as_deref() {
+            None | Some("utf-8" | "utf8" | "ascii" | "us-ascii" | "utf-8-sig") => {}
+            Some(encoding) if is_marked => {
+                return Err(ScriptError::MarkedOtherwise { encoding: encoding.to_owned() });
+            }
             Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1") => {
                 return Ok(Self::new(bytes.iter().map(|byte| char::from(*byte)).collect::<String>()));
             }
-            None | Some("utf-8" | "utf8" | "ascii" | "us-ascii" | "utf-8-sig") => {}
-            Some(encoding) => return Err(ScriptError::Encoding { encoding: encoding.to_owned() }),
+            Some(encoding) => {
+                let known = Encoding::for_label(encoding.as_bytes())
+                    .ok_or_else(|| ScriptError::Encoding { encoding: encoding.to_owned() })?;
+                let text = known.decode_without_bom_handling_and_without_replacement(&bytes);
+                let other = || ScriptError::OtherEncoding { encoding: encoding.to_owned() };
+                return text.map(|text| Self::new(text.into_owned())).ok_or_else(other);
+            }
         }
         String::from_utf8(bytes).map(Self::new).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();

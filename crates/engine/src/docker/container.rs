@@ -24,6 +24,8 @@ const CPU_PERIOD_MICROS: i64 = 100_000;
 const HOST_NAME: &str = "belljar";
 /// The user and the group of a guest.
 const USER: &str = "1000:1000";
+/// The same, as a number.
+pub(super) const GUEST_ID: u32 = 1000;
 
 /// Paths that are empty to a guest. Some are those Docker hides by default. Others count what the
 /// whole machine does. The rest does not exist in a native cell: terminals, queues, and all of

@@ -6,12 +6,14 @@
 //! only if the daemon is on this machine, which the boot id shows. If the daemon is elsewhere,
 //! whoever may write there decides what it mounts.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use belljar_core::config::{FileResource, HostPathMap};
 use belljar_jail::FileIdentity;
 
 use super::DockerError;
+use super::container::GUEST_ID;
 use super::labels::boot;
 use crate::EngineError;
 use crate::grants::{self, Grant, Named};
@@ -40,7 +42,8 @@ impl Grants {
         is_local: bool,
     ) -> Result<Self, EngineError> {
         let mut planned = Vec::new();
-        let warnings = resources.iter().filter_map(|resource| resource.mount_warning(map)).collect();
+        let mut warnings: Vec<_> =
+            resources.iter().filter_map(|resource| resource.mount_warning(map)).collect();
         for resource in resources {
             let seen = match is_local.then(|| grants::open(resource)) {
                 Some(Ok(grant)) => Some(grant),
@@ -49,6 +52,7 @@ impl Grants {
                 None | Some(Err(EngineError::Resource { .. })) => None,
                 Some(Err(error)) => return Err(error),
             };
+            warnings.extend(seen.as_ref().and_then(|grant| of_another(resource, grant)));
             let asked = resource.mount_source(map);
             let source = match &seen {
                 Some(grant) if asked == resource.host_path => grant.path.clone(),
@@ -105,6 +109,20 @@ impl Grants {
     }
 }
 
+/// A warning about a place to write to whose owner scripts are not. On a container there are no mounts
+/// with other ids.
+fn of_another(resource: &FileResource, grant: &Grant) -> Option<String> {
+    let owner = grant.metadata.uid();
+    let is_theirs = resource.read_only || owner == GUEST_ID;
+    (!is_theirs).then(|| {
+        format!(
+            "scripts write to {} with the id {GUEST_ID}, as containers do, and not with its owner's ({owner}): \
+             they can only if its mode lets them, and what they make there belongs to {GUEST_ID}",
+            resource.host_path.display()
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +158,18 @@ mod tests {
         let grants = Grants::open(&[resource], &map, true).unwrap();
         assert_eq!(grants.sources().next().unwrap().1, Path::new("/there/x"));
         assert!(matches!(grants.warnings(), [one] if one.contains("/elsewhere/x, is not used")));
+    }
+
+    #[test]
+    fn a_place_of_somebody_elses_to_write_to_is_told_of() {
+        let home = tempfile::tempdir().unwrap();
+        let warned = |read_only| {
+            let resource = FileResource { read_only, ..FileResource::new(home.path(), "/data/x") };
+            Grants::open(&[resource], &HostPathMap::default(), true).unwrap().warnings().len()
+        };
+        let is_theirs = home.path().metadata().unwrap().uid() == GUEST_ID;
+        assert_eq!(warned(false), usize::from(!is_theirs));
+        assert_eq!(warned(true), 0);
     }
 
     #[test]

@@ -16,19 +16,27 @@ mod tree;
 mod worker;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-
 use crate::cell::Files;
+use crate::named_path;
 
 pub(crate) use tree::Tree;
 pub(crate) use worker::Worker;
 
-/// Opens a directory of the caller's. Links in it are not followed, and other file systems mounted
-/// in it are not entered.
+/// Opens a directory of the caller's. Links in it are not followed, links on the way to it only
+/// where no script can have made them, and other file systems mounted in it are not entered.
 pub fn open_directory(path: &Path) -> io::Result<Box<dyn Files>> {
-    let root = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    serve(named_path::open_directory(path)?)
+}
+
+/// The same, and makes it, and those above it, if they are not there.
+pub fn make_directory(path: &Path) -> io::Result<Box<dyn Files>> {
+    serve(named_path::make_directory(path)?)
+}
+
+fn serve(root: OwnedFd) -> io::Result<Box<dyn Files>> {
     Ok(Box::new(Worker::start(Arc::new(Tree::new(root)?), None)?))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use belljar_core::{CollectLimits, Collected, CollectedFile, ExecutionRequest, GuestPath};
-use belljar_engine::{Cell, Entry, EntryKind, Files, open_directory};
+use belljar_engine::{Cell, Entry, EntryKind, Files, make_directory};
 use bytes::BytesMut;
 use glob::{MatchOptions, Pattern};
 
@@ -34,8 +34,7 @@ struct Directory {
 
 impl Directory {
     fn open(path: PathBuf) -> Result<Self, FilesError> {
-        let opened = std::fs::create_dir_all(&path).and_then(|()| open_directory(&path));
-        match opened {
+        match make_directory(&path) {
             Ok(files) => Ok(Self { path, files }),
             Err(error) => Err(FilesError::Host { path, error }),
         }

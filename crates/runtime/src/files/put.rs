@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use belljar_core::{ExecutionRequest, FileContent, GuestPath, InputFile};
-use belljar_engine::{Cell, EntryKind, Files, open_directory};
+use belljar_engine::{Cell, EntryKind, Files, open_directory, real_path};
 use bytes::Bytes;
 
 use super::digest::Digest;
@@ -91,8 +91,8 @@ pub(super) async fn write(
     workspace.finish().await.map_err(failed)
 }
 
-/// A file or a directory of this machine, or what is in a directory. A link is followed if it was
-/// named, and not below that.
+/// A file or a directory of this machine, or what is in a directory. No link is followed that a
+/// script could have made.
 async fn put_from_host(
     workspace: &mut dyn Files,
     to: Option<&GuestPath>,
@@ -101,7 +101,7 @@ async fn put_from_host(
 ) -> Result<(), FilesError> {
     let failed = |error| FilesError::Host { path: host.to_owned(), error };
     let unusable = |path: PathBuf, reason: &str| FilesError::Unusable { path, reason: reason.to_owned() };
-    let real = std::fs::canonicalize(host).map_err(failed)?;
+    let real = real_path(host).map_err(failed)?;
     let metadata = std::fs::metadata(&real).map_err(failed)?;
     if metadata.is_file() {
         let to = to.ok_or_else(|| {
