@@ -13,8 +13,8 @@ use crate::error::CliError;
 /// Longer than any script that a person wrote. Longer input is not a script, and may have no end.
 const LONGEST: u64 = 64 << 20;
 
-/// A request for the script in `file`, to be run in this mode. Without a file, or with `-`, the script
-/// is read from stdin.
+/// A request for the script in `file`, to be run in this mode. Without a file, or with `-`, the
+/// script is read from stdin.
 pub(crate) fn read(file: Option<&Path>, mode: Option<ExecutionMode>) -> Result<ExecutionRequest, CliError> {
     let request = match file {
         Some(path) if path != Path::new("-") => {

@@ -5,8 +5,8 @@
 //! come from one, a result would be written over one. So one rule holds for every such path:
 //!
 //! * A link is followed only if no guest can have made it: it is root's own, in a directory of the
-//!   system that only root may write to. Elsewhere even a link of root's may be a guest's: where root
-//!   lets scripts write, what they make is root's.
+//!   system that only root may write to. Elsewhere even a link of root's may be a guest's: where
+//!   root lets scripts write, what they make is root's.
 //! * Any other link is an error that says where it leads, so that the place itself can be named.
 //! * What was found is opened without following anything. A link that appears in between makes the
 //!   opening fail.
@@ -56,8 +56,8 @@ impl From<Unresolved> for io::Error {
     }
 }
 
-/// The path of something that a user named, with no link in it. An error names a link on the way that
-/// a script could have made ([`LinkOnTheWay`]).
+/// The path of something that a user named, with no link in it. An error names a link on the way
+/// that a script could have made ([`LinkOnTheWay`]).
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     Ok(resolve(path)?)
 }

@@ -6,8 +6,8 @@ use super::{ExecutionRequest, ScriptError};
 
 impl ExecutionRequest {
     /// Takes a script from a file or a pipe, as Python does: with or without a byte order mark, in
-    /// UTF-8 or in the encoding that one of its first two lines names. Those that web pages may have
-    /// are known.
+    /// UTF-8 or in the encoding that one of its first two lines names. Those that web pages may
+    /// have are known.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, ScriptError> {
         let (bytes, is_marked) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
             Some(rest) => (rest.to_vec(), true),

@@ -109,8 +109,8 @@ impl Grants {
     }
 }
 
-/// A warning about a place to write to whose owner scripts are not. On a container there are no mounts
-/// with other ids.
+/// A warning about a place to write to whose owner scripts are not. On a container there are no
+/// mounts with other ids.
 fn of_another(resource: &FileResource, grant: &Grant) -> Option<String> {
     let owner = grant.metadata.uid();
     let is_theirs = resource.read_only || owner == GUEST_ID;
