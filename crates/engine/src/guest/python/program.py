@@ -106,14 +106,18 @@ def exit_code(error):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
+        # What does not fit into a C long is -1.
+        return code & 0xFF if -sys.maxsize - 1 <= code <= sys.maxsize else 0xFF
     return 1
 
 
 def say_why(error):
     """`sys.exit("why")` prints why."""
     if error.code is not None and not isinstance(error.code, int):
-        print(error.code, file=stderr)
+        try:
+            print(error.code, file=stderr)
+        except Exception:
+            pass  # It cannot say why. Its exit code is 1 all the same.
 
 
 def place_of(name):

@@ -219,10 +219,11 @@ def _join_threads():
 
 
 def _die_as_a_child(error):
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        code = error.code or 0
+    if isinstance(error, SystemExit):
+        code = program.exit_code(error)
+        program.say_why(error)
     else:
         code = 1
         print(trace(error), end="", file=stderr)
     flush()
-    os._exit(code & 0xFF)
+    os._exit(code)
