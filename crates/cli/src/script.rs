@@ -24,7 +24,9 @@ pub(crate) fn read(file: Option<&Path>) -> Result<ExecutionRequest, CliError> {
                 None => request,
             })
         }
-        _ => parse(read_all(io::stdin().lock())?).context("script from stdin"),
+        _ => parse(read_all(io::stdin().lock())?)
+            .context("script from stdin")
+            .map(|request| request.with_name(ExecutionRequest::FROM_STDIN)),
     };
     Ok(request?)
 }

@@ -17,6 +17,11 @@ fn arguments_and_the_exit_code_are_the_scripts_own() {
     assert_eq!(outcome.stdout, "/workspace/tool.py ['-x', '--json', 'a b'] ü\n");
     let outcome = belljar(&["run", "-c", "import sys; print(sys.argv)", "--", "x"], "");
     assert_eq!(outcome.stdout, "['-c', 'x']\n", "{outcome:#?}");
+    let script = "import sys; print(sys.argv, '__file__' in globals(), os.listdir())";
+    for arguments in [&["run", "-", "--", "x"][..], &["run", "--", "x"]] {
+        let outcome = belljar(arguments, script);
+        assert_eq!(outcome.stdout, "['-', 'x'] False []\n", "{outcome:#?}");
+    }
     let latin = place.path().join("latin.py");
     fs::write(&latin, b"# coding: latin-1\nprint('\xfc')\n").unwrap();
     assert_eq!(belljar(&["run", latin.to_str().unwrap()], "").stdout, "ü\n");

@@ -24,6 +24,7 @@ objects made ahead of need.
     template    what all cells share, made once        forks            what is done after a clone
     tools, preload, trial                              what is loaded for it, if there is anything
     tool_files, tool_loop, late_tools                  what tools are made of
+    loading     how long loading may take
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit

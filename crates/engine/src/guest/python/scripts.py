@@ -74,12 +74,13 @@ class Scripts:
         owner, mode = os.getpid(), request.get("mode")
         interactive, is_program = mode == "interactive", mode == "script"
         script, timeout = request["script"], request["timeout"]
-        path = program.place_of(request.get("name"))
+        given = request.get("name")
+        path = program.place_of(given)
         name = path or self._name_of_next(interactive)
         # mtime None keeps linecache from looking for a file of that name.
         linecache.cache[name] = (len(script), None, _lines(script), name)
         module = self._module(mode)
-        program.introduce(module, path, script, request.get("args", ()))
+        program.introduce(module, given, path, script, request.get("args", ()))
         if "has_stdin" in request:
             program.attach_stdin(execution, channel)
         alarm = Alarm(timeout, is_program)

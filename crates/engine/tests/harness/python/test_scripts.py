@@ -74,6 +74,15 @@ class OneScript(unittest.TestCase):
             frames = run(request(forked + "emit_result(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"))
             self.assertEqual(frames[0]["data"], real, f"forked: {code}")
 
+    def test_a_script_is_called_as_python_calls_it(self):
+        argv = sys.argv
+        self.addCleanup(setattr, sys, "argv", argv)
+        for name, expected in [(None, "-c"), ("-", "-")]:
+            fields = {} if name is None else {"name": name}
+            script = "import sys\nemit_result([sys.argv, '__file__' in globals()])"
+            frames = run(request(script, args=["x"], **fields))
+            self.assertEqual(frames[0]["data"], [[expected, "x"], False])
+
     def test_an_exception_that_cannot_be_shown_is_told_all_the_same(self):
         script = "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"
         frames = run(request(script))
