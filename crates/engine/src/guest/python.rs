@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 34] = [
+static FILES: [GuestFile; 35] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -64,6 +64,7 @@ static FILES: [GuestFile; 34] = [
     part!("rich"),
     part!("scripts"),
     part!("signatures"),
+    part!("spawned"),
     part!("strays"),
     part!("template"),
     part!("tool_files"),

@@ -33,7 +33,8 @@ objects made ahead of need.
     values      Python values as JSON                  traces           errors as text
     conversions what JSON has no word for              displays         what a script shows
     rich        the forms an object has                figures          matplotlib's
-    watch       packages that show things through us
+    watch       packages that show things through us, or start processes
+    spawned     the file of a script without one, for processes that it starts anew
     hosted, calls                                      tools of the host's, if there are any
     strays      threads and processes that outlive a step
     inquiry     answers about a session, between two steps; loaded when it is asked for

@@ -203,7 +203,7 @@ class Scripts:
             module, self._prepared = self._prepared or new_main(), None
         sys.modules["__main__"] = module
         if interactive:
-            self._session = module
+            self._session, namespaces.is_session = module, True
         return module
 
 
