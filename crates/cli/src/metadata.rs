@@ -23,7 +23,7 @@ pub(crate) struct Honoured {
 
 /// Adds what the script needs to the settings. `None` if it says nothing about itself.
 pub(crate) fn honour(request: &ExecutionRequest, settings: &mut Settings) -> Result<Option<Honoured>> {
-    let place = request.name.as_ref().map_or_else(|| "the script".into(), |name| format!("script {name}"));
+    let place = request.file_name().map_or_else(|| "the script".into(), |name| format!("script {name}"));
     let Some(metadata) = ScriptMetadata::of(&request.script).with_context(|| place.clone())? else {
         return Ok(None);
     };

@@ -26,7 +26,9 @@ pub(crate) fn read(file: Option<&Path>, mode: Option<ExecutionMode>) -> Result<E
                 None => request,
             })
         }
-        _ => parse(read_all(io::stdin().lock())?, mode).context("script from stdin"),
+        _ => parse(read_all(io::stdin().lock())?, mode)
+            .context("script from stdin")
+            .map(|request| request.with_name(ExecutionRequest::FROM_STDIN)),
     };
     Ok(request?)
 }

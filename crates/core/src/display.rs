@@ -9,6 +9,7 @@
 
 mod files;
 mod mime;
+mod signature;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -98,7 +99,10 @@ impl DisplayData {
                 return Some((Self::Json(json), repairs));
             }
             Kind::Text => Self::Text(text()?.into_owned()),
-            Kind::Bytes => Self::Bytes(STANDARD.decode(text()?.as_bytes()).ok()?),
+            Kind::Bytes => {
+                let bytes = STANDARD.decode(text()?.as_bytes()).ok()?;
+                Self::Bytes(signature::fits(mime, &bytes).then_some(bytes)?)
+            }
         };
         Some((data, Repairs::default()))
     }
@@ -118,8 +122,12 @@ pub struct Received {
 }
 
 impl Received {
-    /// Takes a guest's word for nothing. `keep` may change a form but not its kind, or drop it.
-    pub fn read(data: &RawValue, mut keep: impl FnMut(&mut DisplayData, &mut Repairs) -> bool) -> Self {
+    /// Takes a guest's word for nothing. `keep` is told the type of each form. It may change the
+    /// form but not its kind, or drop it.
+    pub fn read(
+        data: &RawValue,
+        mut keep: impl FnMut(&str, &mut DisplayData, &mut Repairs) -> bool,
+    ) -> Self {
         let mut received = Self { display: None, refused: 0, unwanted: 0, repairs: Repairs::default() };
         let Ok(written) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(data.get()) else {
             received.refused = 1;
@@ -133,7 +141,7 @@ impl Received {
                 continue;
             };
             received.repairs.add(repairs);
-            if keep(&mut data, &mut received.repairs) {
+            if keep(&mime, &mut data, &mut received.repairs) {
                 forms.insert(mime.into_owned(), data);
             } else {
                 received.unwanted += 1;
@@ -203,14 +211,14 @@ pub(crate) mod tests {
 
     fn received(data: &str) -> Received {
         let raw: Box<RawValue> = serde_json::from_str(data).unwrap();
-        Received::read(&raw, |_, _| true)
+        Received::read(&raw, |_, _, _| true)
     }
 
     #[test]
     fn the_type_decides_how_a_form_is_read_and_written() {
-        let data = r#"{"application/vnd.x+json":{"a":1.50},"image/png":"iVBORw==","image/svg+xml":"<svg/>","text/plain":"é"}"#;
+        let data = r#"{"application/vnd.x+json":{"a":1.50},"image/png":"iVBORw0KGgo=","image/svg+xml":"<svg/>","text/plain":"é"}"#;
         let display = display(data);
-        assert_eq!(display.get("image/png"), Some(&DisplayData::Bytes(b"\x89PNG".to_vec())));
+        assert_eq!(display.get("image/png"), Some(&DisplayData::Bytes(b"\x89PNG\r\n\x1a\n".to_vec())));
         assert_eq!(display.get("image/svg+xml"), Some(&DisplayData::Text("<svg/>".into())));
         assert_eq!(display.text(), Some("é"));
         assert_eq!(serde_json::to_string(&display).unwrap(), format!("{{\"data\":{data}}}"));
@@ -224,6 +232,11 @@ pub(crate) mod tests {
             r#"{"image/png":"not base64"}"#,
             r#"{"image/png":"iVBORw"}"#,
             r#"{"image/png":5}"#,
+            r#"{"image/png":""}"#,
+            r#"{"image/png":"bm90cG5n"}"#,
+            r#"{"image/png":"iVBORw=="}"#,
+            r#"{"image/jpeg":"iVBORw0KGgo="}"#,
+            r#"{"application/octet-stream":""}"#,
             r#"{"text/html":["<b>"]}"#,
             r#"{"text/html":"\ud800"}"#,
             r#"{"text":"x"}"#,

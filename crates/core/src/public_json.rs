@@ -68,7 +68,7 @@ fn called() -> ToolCallRecord {
 
 fn shown() -> Display {
     crate::display::tests::display(
-        r#"{"application/json":{"b":1.50},"image/png":"iVBORw==","text/plain":"<Figure>"}"#,
+        r#"{"application/json":{"b":1.50},"image/png":"iVBORw0KGgo=","text/plain":"<Figure>"}"#,
     )
 }
 

@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_not_a_modest_picture_is_not_passed_on() {
         for (mime, bytes) in [
-            ("image/png", b"GIF89a".to_vec()),
+            ("image/png", b"\x89PNG\r\n\x1a\nGIF89a".to_vec()),
             ("image/png", png(100_000, 100_000, 0)),
             ("image/png", png(0, 5, 0)),
             ("image/png", png(1, 1, MOST_BYTES + 1)),

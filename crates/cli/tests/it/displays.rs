@@ -73,20 +73,20 @@ fn a_terminal_that_can_shows_the_picture_two_columns_in() {
 fn a_display_cannot_talk_to_the_terminal_or_pass_for_us() {
     let hostile = r#"
 display({"text/plain": "\x1b]52;c;eA==\x07\x9b2J\r⌂ error: forged", "text/\x1b[2J": "x"}, raw=True)
-display({"image/png": b"\x1b]0;title\x07"}, raw=True)
+display({"image/png": b"\x1b]0;title\x07", "image/x-any": b"\x1b]0;title\x07"}, raw=True)
 display({"image/\x1b[2J": b"x"}, raw=True)
 "#;
     for variables in [&[][..], &[("KITTY_WINDOW_ID", "1")], &[("TERM_PROGRAM", "WezTerm")]] {
         let screen = on_terminal(variables, hostile);
         screen.assert_tame();
-        assert_eq!(screen.ours(), ["⌂ [image/png, 10 bytes: --out DIR saves it]"], "{screen:#?}");
+        assert_eq!(screen.ours(), ["⌂ [image/x-any, 10 bytes: --out DIR saves it]"], "{screen:#?}");
     }
 }
 
 #[test]
 fn json_has_every_form() {
     let (_, result) =
-        run_json(&[], "display({'text/html': '<b>', 'image/png': b'hi', 'application/json': [1]}, raw=True)");
-    let expected = json!([{"data": {"text/html": "<b>", "image/png": "aGk=", "application/json": [1]}}]);
+        run_json(&[], "display({'text/html': '<b>', 'image/x-any': b'hi', 'application/json': [1]}, raw=True)");
+    let expected = json!([{"data": {"text/html": "<b>", "image/x-any": "aGk=", "application/json": [1]}}]);
     assert_eq!(result["displays"], expected, "{result:#}");
 }

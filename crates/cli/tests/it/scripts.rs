@@ -17,6 +17,11 @@ fn arguments_and_the_exit_code_are_the_scripts_own() {
     assert_eq!(outcome.stdout, "/workspace/tool.py ['-x', '--json', 'a b'] ü\n");
     let outcome = belljar(&["run", "-c", "import sys; print(sys.argv)", "--", "x"], "");
     assert_eq!(outcome.stdout, "['-c', 'x']\n", "{outcome:#?}");
+    let script = "import sys; print(sys.argv, '__file__' in globals(), os.listdir())";
+    for arguments in [&["run", "-", "--", "x"][..], &["run", "--", "x"]] {
+        let outcome = belljar(arguments, script);
+        assert_eq!(outcome.stdout, "['-', 'x'] False []\n", "{outcome:#?}");
+    }
     let latin = place.path().join("latin.py");
     fs::write(&latin, b"# coding: latin-1\nprint('\xfc')\n").unwrap();
     assert_eq!(belljar(&["run", latin.to_str().unwrap()], "").stdout, "ü\n");
@@ -177,12 +182,12 @@ fn sizes_and_times_have_units() {
 fn displays_are_saved_beside_the_scripts_own_files() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("out");
-    let shows = "class P:\n    def _repr_png_(self): return b'\\x89PNG'\n";
+    let shows = "class P:\n    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n'\n";
     let own = format!("{shows}open('display-1.png', 'w').write('mine')\ndisplay(P())");
     let outcome = belljar(&["run", "--json", "--out", out.to_str().unwrap(), "-c", &own], "");
     assert_eq!(outcome.json()["files"][0]["size"], 4, "{outcome:#?}");
     assert_eq!(fs::read(out.join("display-1.png")).unwrap(), b"mine");
-    assert_eq!(fs::read(out.join("2-display-1.png")).unwrap(), b"\x89PNG");
+    assert_eq!(fs::read(out.join("2-display-1.png")).unwrap(), b"\x89PNG\r\n\x1a\n");
     fs::create_dir_all(out.join("display-2.png/x")).unwrap();
     let two = format!("{shows}display(P())\ndisplay(P())\nimport sys\nsys.exit(7)");
     let outcome = belljar(&["run", "--json", "--out", out.to_str().unwrap(), "-c", &two], "");

@@ -37,9 +37,9 @@ mod tests {
 
     #[test]
     fn a_file_is_named_by_what_is_in_it() {
-        let figure = r#"{"text/plain":"<Figure>","image/png":"iVBORw=="}"#;
+        let figure = r#"{"text/plain":"<Figure>","image/png":"iVBORw0KGgo="}"#;
         assert_eq!(names(figure), ["display-3.png"]);
-        assert_eq!(display(figure).files(1).next(), Some(("display-1.png".to_owned(), &b"\x89PNG"[..])));
+        assert_eq!(display(figure).files(1).next(), Some(("display-1.png".to_owned(), &b"\x89PNG\r\n\x1a\n"[..])));
         let plotly = r#"{"application/vnd.plotly.v1+json":{},"text/html":"<div>","text/plain":"Figure"}"#;
         assert_eq!(names(plotly), ["display-3.plotly.json", "display-3.html"]);
         assert_eq!(names(r#"{"text/plain":"5"}"#), ["display-3.txt"]);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn two_forms_of_one_kind_are_two_files() {
-        let odd = r#"{"application/x-a":"","application/x-b":"","image/odd.exe":""}"#;
+        let odd = r#"{"application/x-a":"aGk=","application/x-b":"aGk=","image/odd.exe":"aGk="}"#;
         assert_eq!(names(odd), ["display-3.bin", "display-3-2.bin", "display-3-3.bin"]);
     }
 }

@@ -48,7 +48,8 @@ pub struct ExecutionRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// The script's file name, such as `chart.py`: what tracebacks, `sys.argv[0]` and `__file__`
-    /// show.
+    /// show. `-` says that the script was read from stdin: `sys.argv[0]` is `-`, and there is no
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Variables for this execution, besides the config's.
@@ -140,6 +141,14 @@ impl ExecutionRequest {
     pub fn with_mode(mut self, mode: ExecutionMode) -> Self {
         self.mode = Some(mode);
         self
+    }
+
+    /// The name of a script that was read from stdin. It has no file.
+    pub const FROM_STDIN: &str = "-";
+
+    /// The name of the script's file, if it has one.
+    pub fn file_name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| *name != Self::FROM_STDIN)
     }
 
     /// Sets what the script finds in `sys.argv` after its own name.

@@ -76,7 +76,7 @@ fn guest_frame(line: &[u8]) {
 
 /// What is left of a display can be written, and read back as it was.
 fn guest_display(data: &RawValue) {
-    let Some(display) = Received::read(data, |_, _| true).display else { return };
+    let Some(display) = Received::read(data, |_, _, _| true).display else { return };
     let line = json_line(&display).expect("text can be written");
     assert!(line.chars().all(|c| c == '\t' || is_printable(c)), "it acts on a terminal: {line:?}");
     assert_eq!(serde_json::from_str::<Display>(&line).ok(), Some(display), "{line}");

@@ -33,7 +33,7 @@ const WORDS: &[&[u8]] = &[
     b"\"seal\":\"s\"",
     b"\"data\":",
     b"\"type\":\"display\"",
-    b"{\"image/png\":\"iVBORw==\"}",
+    b"{\"image/png\":\"iVBORw0KGgo=\"}",
     b"{\"text/plain\":",
     b"\"\"\"",
     b"'''",

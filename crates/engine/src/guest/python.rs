@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 33] = [
+static FILES: [GuestFile; 35] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -55,6 +55,7 @@ static FILES: [GuestFile; 33] = [
     part!("interrupts"),
     part!("late_tools"),
     part!("library"),
+    part!("loading"),
     part!("namespace"),
     part!("output"),
     part!("parts"),
@@ -63,6 +64,7 @@ static FILES: [GuestFile; 33] = [
     part!("rich"),
     part!("scripts"),
     part!("signatures"),
+    part!("spawned"),
     part!("strays"),
     part!("template"),
     part!("tool_files"),

@@ -26,8 +26,8 @@ impl Given {
 
     /// The script itself may be there as a file, too.
     pub(crate) fn add_script(&mut self, request: &ExecutionRequest) {
-        if let Some(name) = &request.name {
-            self.0.entry(name.clone()).or_insert_with(|| Digest::of(request.script.as_bytes()));
+        if let Some(name) = request.file_name() {
+            self.0.entry(name.to_owned()).or_insert_with(|| Digest::of(request.script.as_bytes()));
         }
     }
 }

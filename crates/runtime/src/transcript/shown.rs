@@ -39,7 +39,7 @@ impl Shown {
             self.missing.left_out = self.missing.left_out.saturating_add(1);
             return None;
         }
-        let received = Received::read(data, |form, repairs| hide(form, repairs, mask));
+        let received = Received::read(data, |mime, form, repairs| hide(mime, form, repairs, mask));
         self.missing.refused += received.refused;
         self.missing.secret += received.unwanted;
         self.repairs.add(received.repairs);
@@ -50,8 +50,11 @@ impl Shown {
 }
 
 /// Hides secrets in a form. `false` if that would break it: a picture with other bytes in it is
-/// none.
-fn hide(form: &mut DisplayData, repairs: &mut Repairs, mask: &Mask) -> bool {
+/// none, and neither is a type with other letters.
+fn hide(mime: &str, form: &mut DisplayData, repairs: &mut Repairs, mask: &Mask) -> bool {
+    if mask.finds(mime.as_bytes()) {
+        return false;
+    }
     match form {
         DisplayData::Text(text) => *text = mask.text(std::mem::take(text).into()).into_owned(),
         DisplayData::Json(json) => {

@@ -14,7 +14,7 @@ const RICH: &str = "class Rich:
     def _repr_html_(self): return '<b>rich</b>'
     def _repr_markdown_(self): return '**rich**'
     def _repr_svg_(self): return '<svg/>'
-    def _repr_png_(self): return b'\\x89PNG'
+    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n'
     def _repr_jpeg_(self): raise AssertionError('there is a PNG already')
     def _repr_latex_(self): return '$rich$'
     def _repr_json_(self): return {'rich': [1, 2.50]}
@@ -50,7 +50,7 @@ async fn an_object_is_shown_in_every_form_it_has() {
     let result = sandbox.run_with(request, |event: Event| events.push(event)).await.unwrap();
     assert_eq!(forms(&result), [&ALL[..], &["text/plain"]], "{result:#?}");
     let rich = &result.displays[0];
-    assert_eq!(rich.get("image/png"), Some(&DisplayData::Bytes(b"\x89PNG".to_vec())));
+    assert_eq!(rich.get("image/png"), Some(&DisplayData::Bytes(b"\x89PNG\r\n\x1a\n".to_vec())));
     assert_eq!(rich.get("application/json").unwrap().as_bytes(), br#"{"rich":[1,2.5]}"#);
     assert_eq!((rich.text(), result.displays[1].text()), (Some("rich"), Some("5")));
     // In the order in which the script did it, and the same as in the result.
@@ -126,13 +126,32 @@ display(Odd())";
 }
 
 #[tokio::test]
+async fn a_picture_that_is_none_is_left_out_with_a_reason() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    for (told, reason) in [
+        ("b'notpng'", "it does not begin as image/png does"),
+        ("'@@'", "it is no base64"),
+        ("'aGk'", "it is no base64"),
+        ("b''", "it is empty"),
+        ("''", "it is empty"),
+    ] {
+        let script = format!("class P:\n    def _repr_png_(self): return {told}\ndisplay(P())");
+        let result = run_as(&sandbox, ExecutionMode::Script, &script).await;
+        assert_eq!(forms(&result), [["text/plain"]], "{told}: {result:#?}");
+        let said = format!("the form 'image/png' of a P is left out: {reason}");
+        assert_eq!(result.logs.first().map(|log| log.message.as_str()), Some(said.as_str()), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn displays_and_prints_share_what_may_be_written() {
     let Some(runtime) = runtime() else { return };
     let resource_limits = ResourceLimits { max_output_bytes: 100_000, ..ResourceLimits::default() };
     let sandbox = sandbox_with(&runtime, SandboxConfig { resource_limits, ..config() }).await;
     let script = "class Picture:
     def __init__(self, size): self.size = size
-    def _repr_png_(self): return b'x' * self.size
+    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + b'x' * self.size
 print('p' * 20_000)
 for _ in range(9): display(Picture(9_000))
 print('p' * 20_000)";

@@ -34,7 +34,11 @@ const SLIPS: [(&str, Verdict); 16] = [
         Verdict::Ok,
     ),
     (
-        "display({'image/png': b'tEXt' + key.encode(), 'text/plain': key}, raw=True)\nemit_result(1)",
+        "display({'image/png': b'\\x89PNG\\r\\n\\x1a\\ntEXt' + key.encode(), 'text/plain': key}, raw=True)\nemit_result(1)",
+        Verdict::Ok,
+    ),
+    (
+        "display({'text/x-' + key.lower(): 'typed', 'text/' + key: 'typed', 'text/plain': 'x'}, raw=True)\nemit_result(1)",
         Verdict::Ok,
     ),
     ("emit_result({'raw': key.encode(), 'more': [b'x' + key.encode()]})", Verdict::Ok),

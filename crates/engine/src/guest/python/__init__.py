@@ -24,6 +24,7 @@ objects made ahead of need.
     template    what all cells share, made once        forks            what is done after a clone
     tools, preload, trial                              what is loaded for it, if there is anything
     tool_files, tool_loop, late_tools                  what tools are made of
+    loading     how long loading may take
     library     the standard library, loaded first
     scripts     runs scripts                           namespace        what a script finds
     execution   one script on its way: its frames      alarm            its time limit
@@ -32,7 +33,8 @@ objects made ahead of need.
     values      Python values as JSON                  traces           errors as text
     conversions what JSON has no word for              displays         what a script shows
     rich        the forms an object has                figures          matplotlib's
-    watch       packages that show things through us
+    watch       packages that show things through us, or start processes
+    spawned     the file of a script without one, for processes that it starts anew
     hosted, calls                                      tools of the host's, if there are any
     strays      threads and processes that outlive a step
     inquiry     answers about a session, between two steps; loaded when it is asked for

@@ -6,6 +6,7 @@ Types are known by their names and by what their objects can do. Nothing is impo
 module's is proof that the module is there. No run that emits plain JSON comes here.
 """
 
+import math
 import sys
 
 
@@ -15,6 +16,10 @@ class Unfit(TypeError):
 
 class TooLarge(ValueError):
     """More values than all output may have bytes."""
+
+
+class Clash(ValueError):
+    """Two names that are one in JSON. One of two values would be lost."""
 
 
 def convert(value, most=1 << 62):
@@ -43,6 +48,45 @@ def convert_key(key):
     return known if known is None or isinstance(known, (str, int, float)) else Ellipsis
 
 
+def spelled(key):
+    """A key as the encoder writes it."""
+    if isinstance(key, str):
+        return key
+    if key is None or key is True or key is False:
+        return _CONSTANTS[key]
+    return float.__repr__(key) if isinstance(key, float) else int.__repr__(key)
+
+
+def clash(names, spelling=str):
+    """The first two names that are written alike, and how they are written; None if all differ."""
+    first = {}
+    for name in names:
+        written = spelling(name)
+        if written in first:
+            return first[written], name, written
+        first[written] = name
+    return None
+
+
+def has_clash(value, most):
+    """Whether two keys of one `dict` are one key in JSON, at any depth. The value can be encoded."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            if not all(type(key) is str for key in part):
+                written = {spelled(convert_key(key)) for key in part}
+                if len(written) < len(part):
+                    return True
+            part = part.values()
+        elif isinstance(part, (str, int, float)):
+            continue
+        elif not isinstance(part, (list, tuple)):
+            part = (convert(part, most),)
+        parts += [item for item in part if type(item) not in _LEAVES]
+    return False
+
+
 def with_plain_keys(value, most, depth=0):
     """A copy in which everything is what JSON can hold, keys too."""
     if depth > 200:
@@ -56,9 +100,13 @@ def with_plain_keys(value, most, depth=0):
     plain = {}
     for key, item in value.items():
         known = convert_key(key)
-        if known is Ellipsis or known in plain:
+        if known is Ellipsis:
             raise Unfit("a key that JSON cannot hold")
-        plain[known] = with_plain_keys(item, most, depth + 1)
+        # As text: an `Enum` may be worth 1, and Python takes 1 and True for the same key.
+        written = known if isinstance(known, float) and not math.isfinite(known) else spelled(known)
+        if written in plain:
+            raise Clash("has two keys that are one in JSON")
+        plain[written] = with_plain_keys(item, most, depth + 1)
     return plain
 
 
@@ -151,7 +199,7 @@ def _frame(frame, most):
         raise TooLarge(f"is a table of {frame.size:,} values, and all output together may be {most:,} bytes")
     if not _only_counts(frame.index):
         frame = frame.reset_index(allow_duplicates=True) if _has_duplicates(frame) else frame.reset_index()
-    names = [name if isinstance(name, str) else str(name) for name in frame.columns]
+    names = _names(frame.columns)
     columns = [_without_gaps(frame.iloc[:, place]) for place in range(len(names))]
     return [dict(zip(names, row)) for row in zip(*columns)]
 
@@ -166,7 +214,25 @@ def _series(series, most):
         return _without_gaps(series)
     if series.index.nlevels > 1 or not series.index.is_unique:
         return _frame(series.rename("value" if series.name is None else series.name).to_frame(), most)
-    return dict(zip(map(str, series.index.tolist()), _without_gaps(series)))
+    return dict(zip(_names(series.index.tolist(), "labels"), _without_gaps(series)))
+
+
+def _names(given, what="columns"):
+    """Names as text. Two that are alike would be one, and the values of the other lost."""
+    given = list(given)
+    found = clash(given)
+    if found is not None:
+        one, other, written = found
+        raise Clash(f"has the {what} {one!r} and {other!r}, which are both {written!r} in JSON; rename one")
+    return list(map(str, given))
+
+
+def _arrow(table, most):
+    if table.num_rows * table.num_columns * 2 > most:
+        size = table.num_rows * table.num_columns
+        raise TooLarge(f"is a table of {size:,} values, and all output together may be {most:,} bytes")
+    _names(table.column_names)
+    return table.to_pylist()
 
 
 def _only_counts(index):
@@ -191,6 +257,9 @@ def _enum(value, _):
 def _call(name, **arguments):
     return lambda value, _: getattr(value, name)(**arguments)
 
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+_LEAVES = frozenset((str, int, float, bool, type(None)))
 
 _BY_TYPE = {
     "__main__.ToolResponse": _attributes,
@@ -232,7 +301,8 @@ _BY_TYPE = {
     "pathlib._local.PurePath": _text,
     "polars.dataframe.frame.DataFrame": _call("to_dicts"),
     "polars.series.series.Series": _call("to_list"),
-    "pyarrow.lib.Table": _call("to_pylist"),
+    "pyarrow.lib.RecordBatch": _arrow,
+    "pyarrow.lib.Table": _arrow,
     "types.SimpleNamespace": _attributes,
     "uuid.UUID": _text,
 }

@@ -12,8 +12,17 @@ import re
 from . import figures, rich
 
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*").fullmatch
+_IS_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}").fullmatch
 _ALSO_TEXT = ("application/javascript", "application/xml")
 _LONGEST_MIME, _MOST_COMPLAINTS = 100, 20
+# How data of a type begins. The host looks, too; here the script still learns why.
+_BEGINS = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n").match,
+    "image/jpeg": re.compile(rb"\xff\xd8\xff").match,
+    "image/gif": re.compile(rb"GIF8[79]a").match,
+    "image/webp": re.compile(rb"RIFF[\s\S]{4}WEBP").match,
+    "application/pdf": re.compile(rb"[\s\S]{0,1019}?%PDF-").match,
+}
 # Lines that end a script and have no value worth a look, at little cost.
 _NO_VALUE = re.compile(
     r"""[\s#@"'\d]|[bfru]{1,2}["']|[\w.]+\s*=[^=]|(?:print|plt\.show|sys\.exit|exit|unittest\.main)\("""
@@ -146,11 +155,19 @@ def _binary(mime, data, room):
 
     if isinstance(data, str):
         # In base64 already, perhaps in lines.
-        data = binascii.a2b_base64("".join(data.split()).encode("ascii"))
+        written = "".join(data.split())
+        if not _IS_BASE64(written) or len(written) % 4:
+            raise ValueError("it is no base64")
+        data = binascii.a2b_base64(written)
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"it is a {type(data).__name__}, and must be bytes or base64")
-    if len(data) * 4 // 3 > room:
+    size = memoryview(data).nbytes
+    if size == 0:
+        raise ValueError("it is empty")
+    if size * 4 // 3 > room:
         return None
+    if mime in _BEGINS and not _BEGINS[mime](bytes(data)):
+        raise ValueError(f"it does not begin as {mime} does")
     return b'"%s":"%s"' % (mime.encode("ascii"), binascii.b2a_base64(data, newline=False))
 
 

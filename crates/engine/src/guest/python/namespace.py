@@ -37,6 +37,9 @@ class ToolsNotLoaded(Exception):
 # Tool files that are loaded before the first script starts, or None; see `late_tools`.
 late_tools = None
 
+# Whether scripts are steps of a session.
+is_session = False
+
 # Tools are added when they are loaded.
 base_globals = {
     "__builtins__": builtins,

@@ -12,6 +12,7 @@ import re
 import sys
 
 from . import output
+from .loading import Limit
 from .traces import cause
 from .trial import threads_are_left, tried
 
@@ -40,12 +41,12 @@ def streams_aside():
             os.close(copy)
 
 
-def preload(settings):
+def preload(settings, limit=None):
     """Imports ahead. Returns warnings, and the modules that need not be tried again, or None."""
     layout, modules = settings["layout"], settings["preload"]
-    vouched = settings.get("vouched")
+    vouched, limit = settings.get("vouched"), limit or Limit()
     if vouched is not None:
-        warnings = _import_all(vouched)
+        warnings = _import_all(vouched, limit)
         return warnings, None if warnings else vouched
     if modules is not None:
         # Whoever names a module wants to know what becomes of it.
@@ -55,19 +56,19 @@ def preload(settings):
         for dependency in settings["dependencies"]:
             for name, is_main in modules_of(dependency, layout["layer"]).items():
                 wanted[name] = is_main or wanted.get(name, False)
-    done, warnings = _import_what_works(list(wanted), layout["scratch"], wanted, modules is not None)
+    done, warnings = _import_what_works(list(wanted), layout["scratch"], limit, wanted, modules is not None)
     if modules is None:
         more = [name for package in COMPANIONS if package in sys.modules for name in COMPANIONS[package]]
-        done += _import_what_works(more, layout["scratch"])[0]
+        done += _import_what_works(more, layout["scratch"], limit)[0]
     return warnings, None if warnings else done
 
 
-def _import_what_works(names, scratch, matters=None, by_name=False):
+def _import_what_works(names, scratch, limit, matters=None, by_name=False):
     """Tries and imports. Warns of what `matters`. What leaves something is told if it was named."""
     done, warnings = [], []
     for name, problem in tried(names, scratch):
         if problem is None:
-            warnings += _import_all([name])
+            warnings += _import_all([name], limit)
             done.append(name)
         elif matters and matters[name] and problem.failed:
             warnings.append(f"preloading {name} failed: {problem.text}")
@@ -79,11 +80,12 @@ def _import_what_works(names, scratch, matters=None, by_name=False):
     return done, warnings
 
 
-def _import_all(names):
+def _import_all(names, limit):
     warnings = []
     for name in names:
         try:
-            importlib.import_module(name)
+            with limit:
+                importlib.import_module(name)
         except BaseException as error:
             warnings.append(f"preloading {name} failed: {cause(error)}")
         if threads_are_left():

@@ -11,12 +11,16 @@ from .output import stderr
 from .traces import own_frames, trace
 
 
-def introduce(module, path, script, args):
+#: The name of a script that was read from stdin, as `python -` has it.
+FROM_STDIN = "-"
+
+
+def introduce(module, name, path, script, args):
     """Gives a script its arguments and, if it has a name, a file of its own.
 
     The file is for whatever reads the source again: child processes, `inspect`, the script itself.
     """
-    sys.argv = [path or "-c", *args]
+    sys.argv = [path or _placeholder(name), *args]
     if path is None:
         return
     module.__file__ = path
@@ -106,16 +110,24 @@ def exit_code(error):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
+        # What does not fit into a C long is -1.
+        return code & 0xFF if -sys.maxsize - 1 <= code <= sys.maxsize else 0xFF
     return 1
 
 
 def say_why(error):
     """`sys.exit("why")` prints why."""
     if error.code is not None and not isinstance(error.code, int):
-        print(error.code, file=stderr)
+        try:
+            print(error.code, file=stderr)
+        except Exception:
+            pass  # It cannot say why. Its exit code is 1 all the same.
 
 
 def place_of(name):
-    """Where a script of that name is."""
-    return None if name is None else os.path.join(os.getcwd(), name)
+    """Where a script of that name is. One that was read from stdin is nowhere."""
+    return None if name is None or name == FROM_STDIN else os.path.join(os.getcwd(), name)
+
+
+def _placeholder(name):
+    return "-c" if name is None else name

@@ -74,12 +74,13 @@ class Scripts:
         owner, mode = os.getpid(), request.get("mode")
         interactive, is_program = mode == "interactive", mode == "script"
         script, timeout = request["script"], request["timeout"]
-        path = program.place_of(request.get("name"))
+        given = request.get("name")
+        path = program.place_of(given)
         name = path or self._name_of_next(interactive)
         # mtime None keeps linecache from looking for a file of that name.
         linecache.cache[name] = (len(script), None, _lines(script), name)
         module = self._module(mode)
-        program.introduce(module, path, script, request.get("args", ()))
+        program.introduce(module, given, path, script, request.get("args", ()))
         if "has_stdin" in request:
             program.attach_stdin(execution, channel)
         alarm = Alarm(timeout, is_program)
@@ -202,7 +203,7 @@ class Scripts:
             module, self._prepared = self._prepared or new_main(), None
         sys.modules["__main__"] = module
         if interactive:
-            self._session = module
+            self._session, namespaces.is_session = module, True
         return module
 
 
@@ -219,10 +220,11 @@ def _join_threads():
 
 
 def _die_as_a_child(error):
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        code = error.code or 0
+    if isinstance(error, SystemExit):
+        code = program.exit_code(error)
+        program.say_why(error)
     else:
         code = 1
         print(trace(error), end="", file=stderr)
     flush()
-    os._exit(code & 0xFF)
+    os._exit(code)

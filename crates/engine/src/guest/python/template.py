@@ -58,13 +58,17 @@ class Template:
         if not (_has_files(layout["tools"]) or names or dependencies):
             return
         # Most templates have nothing to load, and start sooner without what loads it.
+        from .loading import Limit
         from .preload import preload, streams_aside
         from .tools import load_tools
 
         with forks.Generators() as generators, streams_aside():
-            tools, self.warnings = load_tools(layout["tools"], settings["secrets"], layout["workspace"])
+            limit = Limit()
+            tools, self.warnings = load_tools(
+                layout["tools"], settings["secrets"], layout["workspace"], limit
+            )
             self.tools += tools
-            warnings, self.vouched = preload(settings)
+            warnings, self.vouched = preload(settings, limit)
             self.warnings += warnings
         forks.repair_with(generators.seed_anew)
 

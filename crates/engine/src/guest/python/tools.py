@@ -8,23 +8,27 @@ late_tools   files that need a secret, and are loaded in the cell
 import sys
 
 from . import late_tools, namespace
+from .loading import Limit
 from .namespace import base_globals
 from .tool_files import ToolFinder, tool_files
 from .tool_loop import ToolLoop
 from .traces import cause
 
 
-def load_tools(directory, secrets=(), workspace=None):
+def load_tools(directory, secrets=(), workspace=None, limit=None):
     """Loads every tool file. Returns the names of the tools, and a warning for each file that failed."""
     files = tool_files(directory)
     if not files:
         return [], []
     offer, late, warnings, finder = Offer(), [], {}, ToolFinder(files)
+    limit = limit or Limit()
     with finder:
         for file, problem in late_tools.tried(files, directory, secrets):
             try:
                 if problem is None:
-                    base_globals.update(offer.add(file))
+                    with limit:
+                        functions = offer.add(file)
+                    base_globals.update(functions)
                 elif problem is late_tools.LATE:
                     offer.claim(file, file.names())
                     late.append(file)

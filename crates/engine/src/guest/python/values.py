@@ -104,6 +104,9 @@ def to_json(value, where, most, strict=False):
         written = _written(value, most, strict)
         # Before another copy is made: a value this long may be all that fits into the cell.
         payload = written.encode("utf-8") if len(written) <= most else written
+        # Rarely: only what is no text can be written like another key.
+        if payload is not written and _may_clash(payload) and conversions.has_clash(value, most):
+            raise ValueError("two keys are one in JSON")
     except UnicodeEncodeError as error:
         surrogate = error.object[error.start]
         raise ValueError(
@@ -143,6 +146,18 @@ def _written(value, most, strict):
         return encode(conversions.with_plain_keys(value, most))
 
 
+def _may_clash(payload):
+    """Whether a key may have been a number, True, False or None. Nearly always there is none."""
+    if b'":' not in payload:
+        return False
+    return (
+        b'0":' in payload.translate(_DIGITS_ALIKE)
+        or b'"null":' in payload
+        or b'"true":' in payload
+        or b'"false":' in payload
+    )
+
+
 def _offender(value, path, seen, most):
     """Names the first part of `value` that JSON cannot hold. Nothing is converted if `most` is None."""
     if isinstance(value, int) and value.bit_length() > 4 * rules.longest_integer:
@@ -163,18 +178,26 @@ def _offender(value, path, seen, most):
                 return _offender(conversions.convert(value, most), path, seen, most)
         except conversions.Unfit:
             pass
-        except conversions.TooLarge as error:
+        except (conversions.TooLarge, conversions.Clash) as error:
             return f"{path} {error}"
         except Exception as error:
             return f"{path} is a {kind} that could not be converted: {type(error).__name__}: {error}"
         return f"{path} is a {kind}, which JSON cannot hold{_hint(value, kind)}"
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+    is_dict = isinstance(value, dict)
+    for key, item in value.items() if is_dict else enumerate(value):
         shown = shorten(repr(key), 80)
-        if isinstance(value, dict) and not _is_key(key, most):
+        if is_dict and not _is_key(key, most):
             return f"{path} has the key {shown}, a {type(key).__name__}; JSON keys are text"
+        if is_dict and isinstance(key, float) and not math.isfinite(key):
+            return f"{path} has the key {shown}, and JSON has no such number"
         found = _offender(item, f"{path}[{shown}]", seen, most)
         if found:
             return found
+    alike = conversions.clash(value, lambda key: _spelled(key, most)) if is_dict else None
+    if alike is not None:
+        one, other = (shorten(repr(key), 80) for key in alike[:2])
+        written = shorten(repr(alike[2]), 80)
+        return f"{path} has the keys {one} and {other}, which are both {written} in JSON; rename one"
     return None
 
 
@@ -182,6 +205,10 @@ def _is_key(key, most):
     if most is None:
         return key is None or isinstance(key, (str, int, float))
     return conversions.convert_key(key) is not Ellipsis
+
+
+def _spelled(key, most):
+    return conversions.spelled(key if most is None else conversions.convert_key(key))
 
 
 def _hint(value, kind):

@@ -1,4 +1,4 @@
-"""Has a few packages show things through us, from the moment they are imported.
+"""Has a few packages show things through us, and start processes, from the moment they are imported.
 
 A finder that finds nothing by itself. It only notices the modules below, and a script that imports
 none of them does not notice it. A module that is imported ahead is taught in the zygote.
@@ -84,9 +84,22 @@ def _plotly(module):
     module.show = show
 
 
+def _spawn(module):
+    original = module.get_preparation_data
+
+    def get_preparation_data(name):
+        # Few scripts come here.
+        from . import spawned
+
+        return spawned.with_main(original(name))
+
+    module.get_preparation_data = get_preparation_data
+
+
 _LESSONS = {
     "matplotlib.pyplot": _pyplot,
     "IPython.core.display": _ipython,
     "IPython.core.display_functions": _ipython,
+    "multiprocessing.spawn": _spawn,
     "plotly.io._renderers": _plotly,
 }

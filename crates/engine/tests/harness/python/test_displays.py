@@ -19,13 +19,13 @@ class Frames(unittest.TestCase):
         forms = {
             "text/html": "é\ud800",
             "application/x+json": {"a": [1]},
-            "image/png": b"\x89PNG",
+            "image/png": b"\x89PNG\r\n\x1a\n",
             "x/y": "aGk=",
         }
         data = shown(f"display({forms!r}, raw=True)")[0]["data"]
         self.assertEqual(data["text/html"], "é\\ud800")
         self.assertEqual(data["application/x+json"], {"a": [1]})
-        self.assertEqual((base64.b64decode(data["image/png"]), data["x/y"]), (b"\x89PNG", "aGk="))
+        self.assertEqual((base64.b64decode(data["image/png"]), data["x/y"]), (b"\x89PNG\r\n\x1a\n", "aGk="))
 
     def test_forms_can_be_chosen(self):
         both = "class A:\n    def _repr_html_(self): return '<b>'\n"
@@ -47,16 +47,44 @@ class Frames(unittest.TestCase):
 
     def test_small_forms_go_first_and_what_does_not_fit_is_counted(self):
         script = (
-            "class A:\n    def _repr_png_(self): return b'x' * 5000\n"
+            "class A:\n    def _repr_jpeg_(self): return b'\\xff\\xd8\\xff' + b'x' * 5000\n"
             "    def __repr__(self): return 'a'\ndisplay(A())"
         )
         for most, forms, left_out in [
-            (20_000, ["text/plain", "image/png"], None),
+            (20_000, ["text/plain", "image/jpeg"], None),
             (9_000, ["text/plain"], 1),
             (20, [], 2),
         ]:
             frame = shown(script, max_output_bytes=most)[0]
             self.assertEqual((list(frame["data"]), frame.get("left_out")), (forms, left_out))
+
+    def test_a_form_that_is_not_what_its_type_says_is_left_out(self):
+        def told(mime, data):
+            frames = run(request(f"display({{{mime!r}: {data!r}, 'text/plain': 'x'}}, raw=True)"))
+            self.assertEqual(frames[-2]["data"].pop("text/plain"), "x")
+            return frames[0].get("message", "").partition("left out: ")[2], frames[-2]["data"]
+
+        for mime, begin in {
+            "image/png": b"\x89PNG\r\n\x1a\n",
+            "image/jpeg": b"\xff\xd8\xff",
+            "image/gif": b"GIF89a",
+            "image/webp": b"RIFF\0\0\0\0WEBP",
+            "application/pdf": b"\n%PDF-1.4",
+        }.items():
+            written = base64.b64encode(begin).decode()
+            for fine in (begin, written, written[:4] + "\n" + written[4:]):
+                self.assertEqual(told(mime, fine), ("", {mime: written}))
+            for bad, why in [
+                (b"not" + begin[:2], f"it does not begin as {mime} does"),
+                ("bm90", f"it does not begin as {mime} does"),
+                (b"", "it is empty"),
+                ("", "it is empty"),
+                ("@@", "it is no base64"),
+                (written.rstrip("=") + "=@", "it is no base64"),
+                ("é", "it is no base64"),
+            ]:
+                self.assertEqual(told(mime, bad), (why, {}), bad)
+        self.assertEqual(told("x/any", b"any"), ("", {"x/any": "YW55"}))
 
     def test_after_the_most_displays_the_host_hears_once_and_in_the_end(self):
         frames = shown("for n in range(200): display(n)")

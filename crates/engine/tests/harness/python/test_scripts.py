@@ -1,6 +1,8 @@
 """Scripts, and the frames they cause: their kinds, their order, and what is in them."""
 
 import os
+import subprocess
+import sys
 import unittest
 
 from support import harness, request, run
@@ -53,6 +55,33 @@ class OneScript(unittest.TestCase):
         frame = run(request("raise SystemExit(3)"))[0]
         self.assertEqual((frame["message"], frame["exit_code"]), ("Script called sys.exit(3)", 3))
         self.assertEqual([frame["type"] for frame in run(request("raise SystemExit"))], ["script_done"])
+
+    def test_an_exit_code_is_pythons_own(self):
+        for code in [
+            *("None", "0", "1", "256", "-1", "-257", "True", "False", "2**31", "2**32 + 7", "2**63 - 1"),
+            *("2**63", "-2**63", "-2**63 - 1", "2**64 + 3", "-2**64 + 3", "2**100", "''", "'why'", "2.0"),
+            *("(3, 4)", "[]", "object", "type('Odd', (), {'__str__': lambda _: 1 / 0})()", "b'x'"),
+        ]:
+            script = f"import sys\nsys.exit({code})"
+            real = subprocess.run(
+                [sys.executable, "-I", "-c", script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ).returncode
+            for mode in ("plan", "script"):
+                frames = run(request(script, mode=mode))
+                told = frames[0]["exit_code"] if len(frames) > 1 else 0
+                self.assertEqual(told, real, f"{mode}: {code}")
+            forked = f"import sys\npid = os.fork()\nif pid == 0: sys.exit({code})\n"
+            frames = run(request(forked + "emit_result(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"))
+            self.assertEqual(frames[0]["data"], real, f"forked: {code}")
+
+    def test_a_script_is_called_as_python_calls_it(self):
+        argv = sys.argv
+        self.addCleanup(setattr, sys, "argv", argv)
+        for name, expected in [(None, "-c"), ("-", "-")]:
+            fields = {} if name is None else {"name": name}
+            script = "import sys\nemit_result([sys.argv, '__file__' in globals()])"
+            frames = run(request(script, args=["x"], **fields))
+            self.assertEqual(frames[0]["data"], [[expected, "x"], False])
 
     def test_an_exception_that_cannot_be_shown_is_told_all_the_same(self):
         script = "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"

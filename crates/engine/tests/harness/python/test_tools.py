@@ -3,6 +3,9 @@
 import importlib
 import json
 import math
+import os
+import signal
+import subprocess
 import sys
 import threading
 import unittest
@@ -10,6 +13,7 @@ import unittest
 from support import Place, harness, request, run
 
 tools = importlib.import_module("belljar_harness.tools")
+loading = importlib.import_module("belljar_harness.loading")
 namespace = harness.namespace
 base_globals = namespace.base_globals
 
@@ -67,6 +71,35 @@ class Modules(ToolPlace):
         self.assertEqual(warnings[0], "tool file a.py did not load: line 2: ValueError: no")
         self.assertRegex(warnings[1], r"^tool file c.py did not load: line 1: SyntaxError: ")
         self.assertNotIn("a", sys.modules)
+
+    def test_a_file_that_never_ends_is_named_with_its_line_and_the_rest_load(self):
+        before = signal.getsignal(signal.SIGALRM)
+        self.addCleanup(setattr, loading, "EACH", loading.EACH)
+        loading.EACH = 0.05
+        names, warnings = self.load(
+            a="x = 1\nwhile x: pass\n",
+            b="while True:\n    try:\n        while True: pass\n    except Exception: pass\n",
+            c="def fine(): pass\n",
+        )
+        self.assertEqual(names, ["fine"])
+        told = "tool file {} did not load: line {}: LoadTimeout: it takes longer than 0.05 s"
+        self.assertEqual(warnings, [told.format("a.py", 2), told.format("b.py", 3)])
+        self.assertIs(signal.getsignal(signal.SIGALRM), before)
+        self.assertEqual(signal.getitimer(signal.ITIMER_REAL), (0.0, 0.0))
+        self.assertNotIn("a", sys.modules)
+
+    def test_what_does_not_mind_the_limit_ends_the_process_and_says_where_it_was(self):
+        self.write("deaf.py", "while True:\n    try: time.sleep(600)\n    except BaseException: pass\n")
+        code = (
+            f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+            "from support import harness\nimport importlib\n"
+            "loading = importlib.import_module('belljar_harness.loading')\n"
+            "loading.EACH, loading.GRACE = 0.05, 0.1\n"
+            f"importlib.import_module('belljar_harness.tools').load_tools({self.place!r})"
+        )
+        ended = subprocess.run([sys.executable, "-I", "-B", "-c", code], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, r'File ".*deaf.py", line [123] in <module>')
 
     def test_no_directory_is_no_tools(self):
         self.assertEqual(tools.load_tools(self.place + "/none"), ([], []))

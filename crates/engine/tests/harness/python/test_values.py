@@ -135,6 +135,47 @@ class Conversions(unittest.TestCase):
         ]:
             self.assertIn(expected, told(value, strict=False))
 
+    def test_keys_that_are_one_in_json_are_named(self):
+        class Number(enum.Enum):
+            ONE = 1
+            A = "a"
+
+        class Frozen(collections.UserDict):
+            pass
+
+        for value, keys in [
+            ({1: 0, "1": 0}, "1 and '1', which are both '1'"),
+            ({"a": [{None: 0, "null": 0}]}, "None and 'null', which are both 'null'"),
+            ({"true": 0, True: 0}, "'true' and True, which are both 'true'"),
+            ({1.5: 0, "1.5": 0}, "1.5 and '1.5', which are both '1.5'"),
+            ([{"deep": {2: 0, "2": 0}}], "2 and '2', which are both '2'"),
+        ]:
+            for strict in (True, False):
+                self.assertIn(f" has the keys {keys} in JSON; rename one", told(value, strict=strict))
+        for value, keys in [
+            ({Number.ONE: 0, "1": 0}, "<Number.ONE: 1> and '1', which are both '1'"),
+            ({Number.A: 0, "a": 0}, "<Number.A: 'a'> and 'a', which are both 'a'"),
+            ({Number.ONE: 0, 1: 0}, "<Number.ONE: 1> and 1, which are both '1'"),
+            (
+                {datetime.date(2026, 1, 2): 0, "2026-01-02": 0},
+                "datetime.date(2026, 1, 2) and '2026-01-02', which are both '2026-01-02'",
+            ),
+            ({"a": Frozen({1: 0, "1": 0})}, "1 and '1', which are both '1'"),
+        ]:
+            self.assertIn(f" has the keys {keys} in JSON; rename one", told(value, strict=False))
+        self.assertIn("data has the key nan, and JSON has no such number", told({math.nan: 0}))
+        self.assertIn("data has the key inf, and", told({math.inf: 0, Number.A: 0}, strict=False))
+
+    def test_keys_that_python_takes_for_one_are_two_in_json(self):
+        class Number(enum.Enum):
+            ONE = 1
+
+        for value, expected in [
+            ({Number.ONE: "a", True: "b"}, {"1": "a", "true": "b"}),
+            ({"x1": 1, "2": 2, 3: 3, None: 4, "nul": 5}, {"x1": 1, "2": 2, "3": 3, "null": 4, "nul": 5}),
+        ]:
+            self.assertEqual(json.loads(values.to_json(value, "data", 1000)), expected)
+
     def test_a_deep_value_behind_a_conversion_is_too_deep(self):
         @dataclasses.dataclass
         class Node:

@@ -116,6 +116,67 @@ async fn multiprocessing_spawns() {
     multiprocessing_by("spawn").await;
 }
 
+/// A child that is started anew finds the functions of a script that has no file.
+#[tokio::test]
+async fn multiprocessing_finds_the_functions_of_a_script_without_a_file() {
+    const OWN: &str = r#"
+from __future__ import annotations
+import multiprocessing
+from collections import namedtuple
+from concurrent.futures import ProcessPoolExecutor
+Point = namedtuple('Point', 'x y')
+FACTOR = 3
+class Job:
+    def __init__(self, n): self.n = n
+    def __call__(self, queue): queue.put(json.dumps([self.n, FACTOR, __name__]))
+def f(p: Unknown): return Point(p.x * FACTOR, os.getpid() != PARENT)
+def nested(_):
+    with ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool: return pool.submit(g, 1).result(90)
+def g(x): return x + FACTOR
+"#;
+    const BODY: &str = r#"
+with open('ran', 'a') as ran: ran.write('once\n')
+context = multiprocessing.get_context(METHOD)
+with context.Pool(2) as pool: points = pool.map_async(f, [Point(1, 0), Point(2, 0)]).get(90)
+queue = context.Queue()
+child = context.Process(target=Job(7), args=(queue,)); child.start()
+said = queue.get(timeout=90); child.join()
+with ProcessPoolExecutor(1, context) as pool: deep = pool.submit(nested, 0).result(90)
+emit_result([points, said, child.exitcode, deep, open('ran').read()])
+"#;
+    let expected = json!([[[3, true], [6, true]], "[7, 3, \"__mp_main__\"]", 0, 4, "once\n"]);
+    for method in ["spawn", "forkserver"] {
+        let open = format!("{OWN}\nPARENT = 0\nMETHOD = '{method}'\n{BODY}");
+        gives(&open, expected.clone()).await;
+        let guarded = format!(
+            "{OWN}\nPARENT = 0\nMETHOD = '{method}'\nif __name__ == '__main__':{}",
+            BODY.replace('\n', "\n    ")
+        );
+        gives(&guarded, expected.clone()).await;
+    }
+}
+
+#[tokio::test]
+async fn multiprocessing_finds_the_functions_of_a_session() {
+    let Some(runtime) = belljar_testing::runtime() else { return };
+    let sandbox = belljar_testing::sandbox_with(&runtime, super::roomy()).await;
+    let mut session = belljar_testing::session(&sandbox).await;
+    for step in [
+        "import multiprocessing\nprint('once')\ndef f(x):\n    return x * N",
+        "N = 2\nthis is no Python",
+        "N = 2\n1 / 0",
+        "context = multiprocessing.get_context('spawn')",
+    ] {
+        session.step(step).await.unwrap();
+    }
+    let last = "with context.Pool(2) as pool: emit_result(pool.map_async(f, [1, 2]).get(90))";
+    assert_eq!(belljar_testing::data(&session.step(last).await.unwrap()), "[2,4]");
+    // What is defined later is found later.
+    let step = "def f(x):\n    return -x\n";
+    let result = session.step(format!("{step}{last}")).await.unwrap();
+    assert_eq!((belljar_testing::data(&result), result.stdout.as_str()), ("[-1,-2]", ""));
+}
+
 #[tokio::test]
 async fn multiprocessing_has_a_fork_server() {
     multiprocessing_by("forkserver").await;

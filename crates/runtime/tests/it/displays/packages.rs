@@ -148,6 +148,23 @@ async fn arrays_frames_and_models_are_results() {
         );
         assert_eq!(data(&run(&sandbox, &script).await), expected, "{script}");
     }
+    for (script, expected) in [
+        (
+            "pd.DataFrame([[1, 2]], columns=['a', 'a'])",
+            "data has the columns 'a' and 'a', which are both 'a' in JSON; rename one",
+        ),
+        ("[pd.DataFrame([[1, 2]], columns=[1, '1'])]", "data[0] has the columns 1 and '1', which are both"),
+        ("pd.Series([1, 2], index=['1', 1])", "data has the labels '1' and 1, which are both '1' in JSON"),
+        (
+            "pd.DataFrame({'a': [1]}, index=pd.Index(['x'], name='a'))",
+            "data has the columns 'a' and 'a', which are both",
+        ),
+        ("{np.int64(1): 0, '1': 0}", "and '1', which are both '1' in JSON"),
+    ] {
+        let script = format!("import numpy as np, pandas as pd\nemit_result({script})");
+        let error = run(&sandbox, &script).await.error.unwrap();
+        assert!(error.contains(expected), "{script}: {error}");
+    }
     let result = run(&sandbox, "import numpy as np\nemit_result([np.array([1, np.nan])])").await;
     assert!(result.error.unwrap().contains("data[0][1] is nan, and JSON has no such number"));
     let result = run(&sandbox, "import numpy as np\nemit_result(np.zeros((10_000, 1_000)))").await;
