@@ -32,8 +32,8 @@ pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(HANG, what).await.expect("it hangs")
 }
 
-/// Interrupts a run until it ends, as a user would who presses Ctrl-C again: one interrupt alone may
-/// come in the moment in which the script begins to wait for something.
+/// Interrupts a run until it ends, as a user would who presses Ctrl-C again: one interrupt alone
+/// may come in the moment in which the script begins to wait for something.
 pub async fn interrupted<T>(handle: &RunHandle, ending: impl Future<Output = T>) -> T {
     let mut ending = std::pin::pin!(ending);
     in_time(async {
