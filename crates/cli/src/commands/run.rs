@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
-use belljar::{ExecutionRequest, ExecutionResult, Runtime, Sandbox, Verdict};
+use belljar::{ExecutionRequest, ExecutionResult, Runtime, Sandbox, ToolRegistry, Verdict};
 
 use super::missing_module;
 use crate::args::RunArgs;
@@ -13,6 +13,7 @@ use crate::exit::End;
 use crate::files;
 use crate::follow::{follow, hand_on};
 use crate::interrupt::Interrupts;
+use crate::mcp::Servers;
 use crate::metadata;
 use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
@@ -32,9 +33,14 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     let metadata = metadata::honour(&request, &mut settings)?;
     let mut interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
+    let mut servers = Servers::default();
     let outcome = async {
+        let preparing = async {
+            let tools = servers.connect(&options.mcp, &printer, verbose).await?;
+            prepare(&runtime, &settings, tools, (&printer, verbose)).await
+        };
         let sandbox = tokio::select! {
-            sandbox = prepare(&runtime, &settings, &printer, verbose) => sandbox?,
+            sandbox = preparing => sandbox?,
             interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
         };
         metadata.map_or(Ok(()), |metadata| metadata.check(&sandbox.report().python))?;
@@ -43,6 +49,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     };
     let outcome = outcome.await;
     runtime.shutdown().await;
+    servers.close().await;
     outcome
 }
 
@@ -127,11 +134,12 @@ async fn run_and_show(
 pub(super) async fn prepare(
     runtime: &Runtime,
     settings: &Settings,
-    printer: &Printer,
-    verbose: bool,
+    tools: ToolRegistry,
+    (printer, verbose): (&Printer, bool),
 ) -> Result<Sandbox, CliError> {
     let mut preparation = Preparation::new(printer, verbose);
-    let sandbox = runtime.prepare(settings.blueprint.clone(), &mut |step| preparation.show(&step)).await;
+    let blueprint = settings.blueprint.clone();
+    let sandbox = runtime.prepare_with(blueprint, tools, &mut |step| preparation.show(&step)).await;
     drop(preparation);
     let sandbox = sandbox?;
     if runtime.engine_name() == "local" && !printer.is_for_people() {
