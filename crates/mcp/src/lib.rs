@@ -13,7 +13,7 @@
 //! * `link` is one connection from the handshake to its end. `connection` keeps a server reachable
 //!   over any number of them.
 //! * `content` turns what a server answers into what a script reads. `progress` passes on how far a
-//!   call has come.
+//!   call has come. `told` is what can be said of an error.
 //!
 //! A server is not trusted with anything but its own tools. What it says of itself is shortened and
 //! cleaned (see [`belljar_core::tool`]), it cannot name a function of Belljar's or Python's, what
@@ -31,6 +31,7 @@ mod paced;
 mod progress;
 mod remote;
 mod server;
+mod told;
 
 pub use connection::McpConnection;
 pub use error::{McpError, ServerTextError};

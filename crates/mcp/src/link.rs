@@ -17,6 +17,7 @@ use crate::child::{Process, printable};
 use crate::paced::Paced;
 use crate::progress::Listener;
 use crate::server::McpServer;
+use crate::told::told;
 use crate::{McpError, remote};
 
 /// How many tools of one server are taken. Nobody reads more.
@@ -26,7 +27,7 @@ const MOST_PAGES: usize = 64;
 
 /// A connection that works, or has worked.
 pub(crate) struct Link {
-    server: String,
+    server: McpServer,
     /// Dropping it closes the connection.
     service: RunningService<RoleClient, Listener>,
     listener: Listener,
@@ -62,12 +63,11 @@ impl Link {
                 )
             }
         };
-        let name = server.name.clone();
         match opened {
             Ok(Ok(service)) => {
                 process.iter().for_each(Process::is_ready);
                 let (since, broken) = (Instant::now(), OnceLock::new());
-                Ok(Self { server: name, service, listener, process, since, broken })
+                Ok(Self { server: server.clone(), service, listener, process, since, broken })
             }
             Ok(Err(error)) => {
                 // If its process has ended, that is why.
@@ -75,10 +75,14 @@ impl Link {
                     Some(process) => process.how_it_ended().await,
                     None => None,
                 };
-                let reason = ended.unwrap_or_else(|| told(&error));
-                Err(McpError::Connect { server: name, reason, said: last_words(process.as_ref()) })
+                let reason = ended.unwrap_or_else(|| told(&error, server));
+                let said = last_words(process.as_ref());
+                Err(McpError::Connect { server: server.name.clone(), reason, said })
             }
-            Err(_) => Err(McpError::Silent { server: name, within, said: last_words(process.as_ref()) }),
+            Err(_) => {
+                let said = last_words(process.as_ref());
+                Err(McpError::Silent { server: server.name.clone(), within, said })
+            }
         }
     }
 
@@ -133,9 +137,11 @@ impl Link {
     async fn no_tools(&self, error: ServiceError) -> McpError {
         let (reason, said) = match error {
             ServiceError::TransportClosed => (self.end().await, String::new()),
-            other => (format!("it does not list its tools: {}", told(&other)), self.last_words()),
+            other => {
+                (format!("it does not list its tools: {}", told(&other, &self.server)), self.last_words())
+            }
         };
-        McpError::Connect { server: self.server.clone(), reason, said }
+        McpError::Connect { server: self.server.name.clone(), reason, said }
     }
 
     /// Calls a tool. If this is dropped, the server hears that nobody waits any more.
@@ -168,11 +174,11 @@ impl Link {
         match error {
             ServiceError::TransportClosed => CallError::Gone,
             ServiceError::TransportSend(error) => {
-                let _ = self.broken.set(told(error));
+                let _ = self.broken.set(told(error, &self.server));
                 CallError::Gone
             }
             ServiceError::McpError(error) => CallError::Refused(printable(&error.message, 1000)),
-            other => CallError::Refused(told(other)),
+            other => CallError::Refused(told(other, &self.server)),
         }
     }
 }
@@ -192,20 +198,6 @@ impl Drop for Withdrawal {
             let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
         });
     }
-}
-
-/// What the library says, which quotes the server.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        source = inner.source();
-    }
-    printable(&text, 400)
 }
 
 fn last_words(process: Option<&Process>) -> String {

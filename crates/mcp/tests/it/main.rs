@@ -1,5 +1,7 @@
 //! MCP servers as tools, with real processes: good ones, and ones that lie, hang and die.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod calls;
 mod hostile;
 mod official;

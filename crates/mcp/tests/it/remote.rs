@@ -72,6 +72,10 @@ async fn an_address_that_is_none_is_named() {
     let url = format!("http://127.0.0.1:{}/mcp", free_port());
     let error = in_time(McpServer::url(url).connect()).await.unwrap_err().to_string();
     assert!(error.contains("the MCP server `mcp` cannot be connected to"), "{error}");
+    assert!(error.contains("Connection refused") && !error.contains("::"), "{error}");
+    let url = format!("http://127.0.0.1:{}/mcp?key=hunter2", free_port());
+    let error = in_time(McpServer::url(url).connect()).await.unwrap_err().to_string();
+    assert!(!error.contains("hunter2"), "{error}");
     let error = in_time(McpServer::url("http://127.0.0.1:1").header("a b", Secret::new("k")).connect());
     let error = error.await.unwrap_err().to_string();
     assert!(error.contains("`a b` is no name of a header"), "{error}");
