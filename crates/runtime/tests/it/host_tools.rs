@@ -398,7 +398,7 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     let Some(runtime) = runtime() else { return };
     let count = Arc::new(AtomicUsize::new(0));
     let began = Arc::new(tokio::sync::Notify::new());
-    let (counted, begins) = (Arc::clone(&count), Arc::clone(&began));
+    let (counted, begins, begun) = (Arc::clone(&count), Arc::clone(&began), Arc::clone(&began));
     let never = HostTool::new("never", "", move |_: Nothing| {
         let dropped = Dropped(Arc::clone(&counted));
         begins.notify_one();
@@ -422,8 +422,13 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
         run(&sandbox, format!("{call}\n{ending}").as_str()).await;
         assert_eq!(count.load(Ordering::SeqCst), drops, "{ending}");
     }
-    let running = sandbox.run("never()");
-    let _ = tokio::time::timeout(Duration::from_millis(300), running).await;
+    in_time(async {
+        tokio::select! {
+            ended = sandbox.run("never()") => panic!("{ended:?}"),
+            () = begun.notified() => {}
+        }
+    })
+    .await;
     assert_eq!(count.load(Ordering::SeqCst), 4, "a run that is dropped");
 }
 
