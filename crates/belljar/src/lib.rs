@@ -161,7 +161,7 @@ struct EmbeddingGuide;
 #[doc = include_str!("../../../docs/guide/scripts.md")]
 struct ScriptsGuide;
 
-/// Runs the example of a third.
-#[cfg(all(doctest, feature = "native"))]
+/// Runs the examples of a third.
+#[cfg(all(doctest, feature = "native", feature = "mcp"))]
 #[doc = include_str!("../../../docs/guide/tools.md")]
 struct ToolsGuide;

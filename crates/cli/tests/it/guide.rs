@@ -25,7 +25,8 @@ fn chapter(text: &str, commands: usize) {
     for (language, block) in blocks(text) {
         match language {
             "console" => run += console(&block, place.path()),
-            "rust" | "" => {}
+            "" => {}
+            language if language.starts_with("rust") => {}
             _ => file(&block, place.path()),
         }
     }
