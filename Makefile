@@ -41,8 +41,8 @@ lint: ## clippy with warnings denied, ruff, and the width of comments
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@scripts/ruff check --quiet .
 
-features: ## does each engine, and none, compile without the others
-	@for features in "" native docker local; do echo "features: [$$features]"; \
+features: ## does each feature, and none, compile without the others
+	@for features in "" native docker local mcp; do echo "features: [$$features]"; \
 	$(CARGO) clippy --quiet --package belljar --no-default-features --features "$$features" -- -D warnings || exit 1; done
 
 deny: ## licences, sources and duplicates of dependencies

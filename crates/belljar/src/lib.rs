@@ -29,7 +29,7 @@
 //! * [`network`]: what a run asked of the network, and how the proxy is set up.
 //! * [`environment`]: the environment variables that are read.
 //!
-//! `examples/` has a one-shot run, a streaming run, a session and a host tool.
+//! `examples/` has a one-shot run, a streaming run, a session, a host tool and an MCP server.
 //!
 //! # Features
 //!
@@ -38,6 +38,7 @@
 //! | `native` | cells made of Linux namespaces; needs no daemon | yes |
 //! | `docker` | cells made of containers, over Docker's API | yes |
 //! | `local` | Python as a plain subprocess, which isolates nothing | no |
+//! | `mcp` | tools of MCP servers | no |
 //!
 //! # What it does to your program
 //!
@@ -58,6 +59,8 @@ pub use belljar_core::{
     ScriptMetadataError, ScriptMetadataFault, Secret, Usage, Verdict, environment,
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
+#[cfg(feature = "mcp")]
+pub use belljar_mcp::{McpConnection, McpServer};
 pub use belljar_runtime::{
     Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
     SecretError, Secrets, Session, ToolRegistry, Variable,
@@ -76,11 +79,13 @@ pub mod config {
 /// Functions that scripts call: the parts of a [`ToolRegistry`], and what is kept of a call.
 pub mod tools {
     pub use belljar_core::tool::{
-        ArgumentError, DependencyConflict, Failure, Kind, Parameter, Place, Tool, ToolError, ToolSet,
-        UnknownKind, check_arguments, safe_tool_name,
+        ArgumentError, DependencyConflict, Failure, Kind, Parameter, Place, Tool, ToolBytes, ToolError,
+        ToolSet, UnknownKind, check_arguments, safe_tool_name,
     };
     pub use belljar_core::{MOST_TOOL_CALLS, ToolCallRecord};
     pub use belljar_engine::UnreadableTool;
+    #[cfg(feature = "mcp")]
+    pub use belljar_mcp::{McpError, ServerTextError};
     pub use belljar_runtime::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure};
 }
 
@@ -156,7 +161,7 @@ struct EmbeddingGuide;
 #[doc = include_str!("../../../docs/guide/scripts.md")]
 struct ScriptsGuide;
 
-/// Runs the example of a third.
-#[cfg(all(doctest, feature = "native"))]
+/// Runs the examples of a third.
+#[cfg(all(doctest, feature = "native", feature = "mcp"))]
 #[doc = include_str!("../../../docs/guide/tools.md")]
 struct ToolsGuide;

@@ -13,6 +13,10 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn output_of(name: &str) -> Option<String> {
+    output_with(name, &[])
+}
+
+fn output_with(name: &str, arguments: &[&str]) -> Option<String> {
     let tokio = tokio::runtime::Builder::new_current_thread().build().expect("an event loop");
     let runtime = tokio.block_on(belljar::Runtime::new());
     if !runtime.is_ok_and(|runtime| runtime.capabilities().can_make_cells()) {
@@ -21,7 +25,8 @@ fn output_of(name: &str) -> Option<String> {
         println!("native: skipped (this machine cannot make cells; see belljar doctor)");
         return None;
     }
-    let output = Command::new(example(name)).output().expect("cargo builds examples together with tests");
+    let output = Command::new(example(name)).args(arguments).output();
+    let output = output.expect("cargo builds examples together with tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).expect("text"))
 }
@@ -48,5 +53,22 @@ fn streaming_prints_events_and_an_honest_end() {
 fn session_keeps_its_variables() {
     if let Some(output) = output_of("session") {
         assert_eq!(output, "the total is 8\n");
+    }
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn a_server_is_called_in_a_loop() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/mcp-servers/py/bin/mcp-server-time");
+    if !std::path::Path::new(program).exists() {
+        let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|part| part == "mcp"), "mcp is required here: scripts/mcp-servers");
+        println!("mcp: skipped (scripts/mcp-servers installs the servers)");
+        return;
+    }
+    if let Some(output) = output_with("mcp_server", &[program, "--local-timezone", "UTC"]) {
+        assert!(output.contains("def time_convert_time(source_timezone: str, time: str,"), "{output}");
+        let times = r#"{"America/Lima":"07:00","Asia/Tokyo":"21:00","Asia/Kathmandu":"17:45"}"#;
+        assert!(output.ends_with(&format!("ok: {times}\n")), "{output}");
     }
 }

@@ -1,12 +1,14 @@
 //! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
 mod cache;
+mod mcp;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
+pub(crate) use self::mcp::McpArgs;
 use crate::{env, exit, units};
 
 /// The whole command line.
@@ -142,6 +144,8 @@ pub(crate) struct RunArgs {
     pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
 }
 
 /// `belljar shell`.
@@ -151,6 +155,8 @@ pub(crate) struct ShellArgs {
     pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
+    #[command(flatten)]
+    pub(crate) mcp: McpArgs,
 }
 
 /// `belljar doctor`.

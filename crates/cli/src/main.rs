@@ -21,6 +21,7 @@ mod files;
 mod follow;
 mod interrupt;
 mod machine;
+mod mcp;
 mod metadata;
 mod panics;
 mod pictures;

@@ -45,6 +45,15 @@ impl<'a> Preparation<'a> {
         }
     }
 
+    /// MCP servers are started. Some install themselves first, which takes its time.
+    pub(crate) fn connecting(&mut self, servers: usize) {
+        if self.is_watched() {
+            let servers =
+                if servers == 1 { "an MCP server".into() } else { format!("{servers} MCP servers") };
+            self.spin(&format!("starting {servers} …"));
+        }
+    }
+
     /// Whether a person sees a spinner move.
     fn is_watched(&self) -> bool {
         self.printer.has_audience() && !self.verbose

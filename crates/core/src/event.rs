@@ -32,8 +32,8 @@ impl Event {
 
 /// The kinds of event. The same type reaches a callback, a stream, `--events` and the server.
 ///
-/// Only the host makes `ToolResult`, `Denied`, `Leftover`, `Warning` and `Ended`. No guest can make
-/// one. The other kinds report what the guest sent.
+/// Only the host makes `ToolProgress`, `ToolResult`, `Denied`, `Leftover`, `Warning` and `Ended`.
+/// No guest can make one. The other kinds report what the guest sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -79,6 +79,19 @@ pub enum EventKind {
         tool: String,
         /// Its arguments by name.
         args: Json,
+    },
+    /// A tool of the host's says how far it has come.
+    ToolProgress {
+        /// The number of the call.
+        call_id: u64,
+        /// The name of the tool.
+        tool: String,
+        /// How much is done. It only means something beside `total`, or beside what came before.
+        progress: f64,
+        /// How much there is to do, if that is known.
+        total: Option<f64>,
+        /// What the tool says about it.
+        message: String,
     },
     /// A tool of the host's has answered.
     ToolResult {
@@ -147,6 +160,7 @@ impl EventKind {
             Self::FinalResult { .. } => "final_result",
             Self::Display { .. } => "display",
             Self::ToolCall { .. } => "tool_call",
+            Self::ToolProgress { .. } => "tool_progress",
             Self::ToolResult { .. } => "tool_result",
             Self::Error { .. } => "error",
             Self::Denied { .. } => "denied",
@@ -180,6 +194,13 @@ impl Serialize for Event {
                 map.serialize_entry("call_id", call_id)?;
                 map.serialize_entry("tool", tool)?;
                 map.serialize_entry("args", args)?;
+            }
+            EventKind::ToolProgress { call_id, tool, progress, total, message } => {
+                map.serialize_entry("call_id", call_id)?;
+                map.serialize_entry("tool", tool)?;
+                map.serialize_entry("progress", progress)?;
+                map.serialize_entry("total", total)?;
+                map.serialize_entry("message", message)?;
             }
             EventKind::ToolResult { call, message } => {
                 call.serialize_fields(&mut map)?;
@@ -225,6 +246,8 @@ impl<'de> Deserialize<'de> for Event {
             stream: Option<OutputStream>,
             call_id: Option<u64>,
             tool: Option<String>,
+            progress: Option<f64>,
+            total: Option<f64>,
             #[serde(default, deserialize_with = "present")]
             args: Option<Json>,
         }
@@ -259,6 +282,13 @@ impl<'de> Deserialize<'de> for Event {
                 call_id: need(fields.call_id, "call_id")?,
                 tool: need(fields.tool, "tool")?,
                 args: need(fields.args, "args")?,
+            },
+            "tool_progress" => EventKind::ToolProgress {
+                call_id: need(fields.call_id, "call_id")?,
+                tool: need(fields.tool, "tool")?,
+                progress: need(fields.progress, "progress")?,
+                total: fields.total,
+                message: need(fields.message, "message")?,
             },
             "tool_result" => {
                 let call = serde_json::from_str(text.get()).map_err(D::Error::custom)?;

@@ -90,6 +90,13 @@ fn kinds() -> Vec<EventKind> {
             tool: "search".into(),
             args: Json::parse(r#"{"query":"x"}"#).unwrap(),
         },
+        EventKind::ToolProgress {
+            call_id: 7,
+            tool: "search".into(),
+            progress: 1.0,
+            total: Some(3.0),
+            message: "page 1".into(),
+        },
         EventKind::ToolResult { call: called(), message: "nothing found".into() },
         EventKind::Error { message: "ValueError: no".into(), traceback: Some("Traceback …".into()) },
         EventKind::Error { message: "no".into(), traceback: None },

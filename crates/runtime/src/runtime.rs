@@ -9,7 +9,7 @@ use belljar_engine::{
 };
 
 use crate::executor::ScriptExecutor;
-use crate::{Equipped, RuntimeError, Sandbox, Secrets};
+use crate::{Equipped, RuntimeError, Sandbox, Secrets, ToolRegistry};
 
 /// Belljar, embedded. It needs nothing around it. Cheap to clone; all clones are one runtime.
 ///
@@ -163,9 +163,18 @@ impl Runtime {
     /// ready is shared. Concurrent calls for one config make it ready once.
     pub async fn sandbox(&self, equipped: impl Into<Equipped>) -> Result<Sandbox, RuntimeError> {
         let Equipped { config, tools } = equipped.into();
-        let (blueprint, host) = tools.into_parts(config);
-        let sandbox = self.prepare(blueprint, &mut |_| {}).await?;
-        Ok(sandbox.with_tools(host))
+        self.prepare_with(Blueprint::new(config), tools, &mut |_| {}).await
+    }
+
+    /// The same as [`Self::prepare`], with tools besides those of the blueprint.
+    pub async fn prepare_with(
+        &self,
+        mut blueprint: Blueprint,
+        tools: ToolRegistry,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Sandbox, RuntimeError> {
+        let host = tools.add_to(&mut blueprint);
+        Ok(self.prepare(blueprint, progress).await?.with_tools(host))
     }
 
     /// Makes a config and its tools ready. `progress` is called during long installs. Dropping the

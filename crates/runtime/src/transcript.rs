@@ -26,6 +26,7 @@ use belljar_engine::Leftovers;
 
 use crate::mask::Mask;
 use crate::network::Refusals;
+use crate::tools::ToolProgress;
 use crate::warnings::{self, Seen};
 use captured::Captured;
 pub(crate) use facts::{Conditions, Ending, Facts};
@@ -190,6 +191,12 @@ impl Transcript {
     /// Takes in a call of a host tool.
     pub(crate) fn tool_call(&mut self, call_id: u64, tool: String, args: Json) -> Event {
         self.event(EventKind::ToolCall { call_id, tool, args })
+    }
+
+    /// Takes in how far a host tool has come.
+    pub(crate) fn tool_progress(&mut self, heard: ToolProgress) -> Event {
+        let ToolProgress { call_id, tool, progress, total, message } = heard;
+        self.event(EventKind::ToolProgress { call_id, tool, progress, total, message })
     }
 
     /// Takes in the answer of a host tool.

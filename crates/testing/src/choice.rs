@@ -28,12 +28,13 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 14] = [
+const ON_LOCAL: [&str; 19] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
     "it/files.rs",
     "it/harness.rs",
+    "it/host_tools.rs",
     "it/preloads.rs",
     "it/pythons.rs",
     "it/run_within.rs",
@@ -43,6 +44,10 @@ const ON_LOCAL: [&str; 14] = [
     "it/slow_listeners.rs",
     "it/streaming.rs",
     "it/tools.rs",
+    "mcp/tests/it/calls.rs",
+    "mcp/tests/it/hostile.rs",
+    "mcp/tests/it/official.rs",
+    "mcp/tests/it/remote.rs",
 ];
 
 /// Why the local engine is not tested with the rest.
@@ -147,4 +152,14 @@ pub fn only_on(wanted: &str, why: &str) -> bool {
         println!("{}: skipped ({why})", engine());
     }
     is_so
+}
+
+/// A program that a script of the project installs, or `None` with the reason printed. `part` is
+/// its name in `BELLJAR_TEST_REQUIRE`.
+pub fn installed(part: &str, program: &std::path::Path, how: &str) -> Option<PathBuf> {
+    if program.exists() {
+        return Some(program.to_owned());
+    }
+    skip(part, &format!("{} is not there: {how}", program.display()));
+    None
 }

@@ -33,7 +33,9 @@ pub mod replay;
 mod running;
 mod waiting;
 
-pub use choice::{build, build_with, cache, connect_or_skip, docker_with, engine, local, native, only_on};
+pub use choice::{
+    build, build_with, cache, connect_or_skip, docker_with, engine, installed, local, native, only_on,
+};
 pub use processes::{
     children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called, signal,
 };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
-use belljar::{Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Runtime, Sandbox, Verdict};
+use belljar::{
+    Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Runtime, Sandbox, ToolRegistry, Verdict,
+};
 
 use super::missing_module;
 use crate::args::RunArgs;
@@ -14,6 +16,7 @@ use crate::exit::End;
 use crate::files;
 use crate::follow::{follow, hand_on};
 use crate::interrupt::{Interrupt, Interrupts};
+use crate::mcp::Servers;
 use crate::metadata;
 use crate::printer::{Advice, Output, Printer};
 use crate::progress::Preparation;
@@ -36,9 +39,14 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         runtime = settings.runtime() => runtime?,
         interrupt = interrupts.next() => return cancelled(&request, &settings, &printer, interrupt),
     };
+    let mut servers = Servers::default();
     let outcome = async {
+        let preparing = async {
+            let tools = servers.connect(&options.mcp, &printer, verbose).await?;
+            prepare(&runtime, &settings, tools, (&printer, verbose)).await
+        };
         let sandbox = tokio::select! {
-            sandbox = prepare(&runtime, &settings, &printer, verbose) => sandbox?,
+            sandbox = preparing => sandbox?,
             interrupt = interrupts.next() => return cancelled(&request, &settings, &printer, interrupt),
         };
         metadata.map_or(Ok(()), |metadata| metadata.check(&sandbox.report().python))?;
@@ -46,6 +54,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
     };
     let outcome = outcome.await;
     runtime.shutdown().await;
+    servers.close().await;
     outcome
 }
 
@@ -150,11 +159,12 @@ async fn run_and_show(
 pub(super) async fn prepare(
     runtime: &Runtime,
     settings: &Settings,
-    printer: &Printer,
-    verbose: bool,
+    tools: ToolRegistry,
+    (printer, verbose): (&Printer, bool),
 ) -> Result<Sandbox, CliError> {
     let mut preparation = Preparation::new(printer, verbose);
-    let sandbox = runtime.prepare(settings.blueprint.clone(), &mut |step| preparation.show(&step)).await;
+    let blueprint = settings.blueprint.clone();
+    let sandbox = runtime.prepare_with(blueprint, tools, &mut |step| preparation.show(&step)).await;
     drop(preparation);
     let sandbox = sandbox?;
     if runtime.engine_name() == "local" && !printer.is_for_people() {

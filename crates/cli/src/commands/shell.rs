@@ -17,10 +17,11 @@ use belljar::config::ExecutionMode;
 use belljar::{ExecutionRequest, ExecutionResult, Runtime, RuntimeError, Sandbox, Session, Verdict};
 
 use super::run::{advice, prepare};
-use crate::args::ShellArgs;
+use crate::args::{McpArgs, ShellArgs};
 use crate::error::CliError;
 use crate::exit::End;
 use crate::interrupt::{Interrupt, Interrupts};
+use crate::mcp::Servers;
 use crate::printer::{Output, Printer};
 use crate::settings::Settings;
 use crate::shell::{Action, Ended, Entry, Input, Said, dedented, files, follow_step, help, parse, table};
@@ -30,8 +31,10 @@ pub(super) async fn shell(options: ShellArgs, verbose: bool) -> Result<End, CliE
     let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let interrupts = Interrupts::listen()?;
     let runtime = settings.runtime().await?;
-    let outcome = converse(&runtime, &settings, interrupts, verbose).await;
+    let mut servers = Servers::default();
+    let outcome = converse(&runtime, &settings, interrupts, (&mut servers, &options.mcp, verbose)).await;
     runtime.shutdown().await;
+    servers.close().await;
     outcome
 }
 
@@ -39,11 +42,15 @@ async fn converse(
     runtime: &Runtime,
     settings: &Settings,
     mut interrupts: Interrupts,
-    verbose: bool,
+    (servers, mcp, verbose): (&mut Servers, &McpArgs, bool),
 ) -> Result<End, CliError> {
     let printer = Printer::new(Output::Human);
+    let preparing = async {
+        let tools = servers.connect(mcp, &printer, verbose).await?;
+        prepare(runtime, settings, tools, (&printer, verbose)).await
+    };
     let sandbox = tokio::select! {
-        sandbox = prepare(runtime, settings, &printer, verbose) => sandbox?,
+        sandbox = preparing => sandbox?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
     };
     let input = Input::open(&printer)?;

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::mcp::servers_of_others;
+
 #[test]
 fn the_chapter_about_scripts_tells_the_truth() {
     chapter(include_str!("../../../../docs/guide/scripts.md"), 7);
@@ -14,7 +16,7 @@ fn the_chapter_about_scripts_tells_the_truth() {
 
 #[test]
 fn the_chapter_about_tools_tells_the_truth() {
-    chapter(include_str!("../../../../docs/guide/tools.md"), 2);
+    chapter(include_str!("../../../../docs/guide/tools.md"), 4);
 }
 
 fn chapter(text: &str, commands: usize) {
@@ -23,7 +25,8 @@ fn chapter(text: &str, commands: usize) {
     for (language, block) in blocks(text) {
         match language {
             "console" => run += console(&block, place.path()),
-            "rust" | "" => {}
+            "" => {}
+            language if language.starts_with("rust") => {}
             _ => file(&block, place.path()),
         }
     }
@@ -70,8 +73,12 @@ fn console(block: &str, place: &Path) -> usize {
         }
     }
     let bin = Path::new(env!("CARGO_BIN_EXE_belljar")).parent().unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     for (command, expected) in &commands {
+        if command.contains("--mcp") {
+            let Some(servers) = servers_of_others() else { continue };
+            path = format!("{path}:{}/py/bin", servers.display());
+        }
         let output = Command::new("sh")
             .args(["-c", &format!("exec 2>&1; {command}")])
             .current_dir(place)

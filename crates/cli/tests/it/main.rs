@@ -17,6 +17,7 @@ mod limits;
 mod local;
 mod logs;
 mod manual;
+mod mcp;
 mod output;
 mod prune;
 mod sandbox;

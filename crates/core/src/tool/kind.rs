@@ -9,6 +9,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::ToolBytes;
+
 /// How deep kinds may be nested. A list of lists has two levels.
 const DEEPEST_KIND: usize = 8;
 
@@ -24,6 +26,8 @@ pub enum Kind {
     Float,
     /// True or false.
     Bool,
+    /// Bytes, as [`ToolBytes`](super::ToolBytes) writes them.
+    Bytes,
     /// A list, and the kind of its items if they have one.
     List(Option<Box<Kind>>),
     /// An object whose keys are text, and the kind of its values if they have one.
@@ -70,6 +74,7 @@ impl Kind {
             (Self::Int, _) => here(value.is_i64() || value.is_u64()),
             (Self::Float, _) => here(value.as_f64().is_some_and(f64::is_finite)),
             (Self::Bool, _) => here(value.is_boolean()),
+            (Self::Bytes, _) => here(ToolBytes::is(value)),
             (Self::List(_), _) => here(value.is_array()),
             (Self::Dict(_), _) => here(value.is_object()),
         }
@@ -84,6 +89,7 @@ impl Kind {
             Value::Number(_) => Self::Int,
             Value::String(_) => Self::Str,
             Value::Array(_) => Self::List(None),
+            Value::Object(_) if ToolBytes::is(value) => Self::Bytes,
             Value::Object(_) => Self::Dict(None),
         }
     }
@@ -131,6 +137,7 @@ impl fmt::Display for Kind {
             Self::Int => f.write_str("int"),
             Self::Float => f.write_str("float"),
             Self::Bool => f.write_str("bool"),
+            Self::Bytes => f.write_str("bytes"),
             Self::List(None) => f.write_str("list"),
             Self::List(Some(item)) => write!(f, "list[{item}]"),
             Self::Dict(None) => f.write_str("dict"),
@@ -143,7 +150,7 @@ impl fmt::Display for Kind {
 /// A word that is not a kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a kind: must be str, int, float, bool, list, dict or any, or nested up to 8 levels \
+    "{text:?} is not a kind: must be str, int, float, bool, bytes, list, dict or any, or nested up to 8 levels \
      like list[str] and dict[str, int]"
 )]
 pub struct UnknownKind {
@@ -168,6 +175,7 @@ fn read(text: &str, levels: usize) -> Option<Kind> {
         "int" => Kind::Int,
         "float" => Kind::Float,
         "bool" => Kind::Bool,
+        "bytes" => Kind::Bytes,
         "list" => Kind::List(None),
         "dict" => Kind::Dict(None),
         "any" => Kind::Any,
@@ -210,6 +218,7 @@ pub(super) mod tests {
             Just(Kind::Int),
             Just(Kind::Float),
             Just(Kind::Bool),
+            Just(Kind::Bytes),
             Just(Kind::Any),
             Just(Kind::List(None)),
             Just(Kind::Dict(None)),
@@ -226,6 +235,7 @@ pub(super) mod tests {
             ("int", json!([0, -1, u64::MAX]), json!([1.0, true, "1"])),
             ("float", json!([1, 1.5]), json!([true, "1.5", null])),
             ("bool", json!([true]), json!([0, "true"])),
+            ("bytes", json!([{"__bytes__": "aGk="}]), json!(["aGk=", {}, {"__bytes__": 1}])),
             ("list", json!([[], [1, "x"]]), json!([{}, "x"])),
             ("list[int]", json!([[], [1]]), json!([[1, "x"], [null]])),
             ("dict[str, list[str]]", json!([{}, {"a": ["b"]}]), json!([{"a": [1]}, {"a": "b"}])),

@@ -17,7 +17,7 @@
 //!   `dependencies`: whose packages go together. `checksum`: whether what was built is still right.
 //! * `python`, `stubs`, `prompt`: tools as Python text. `schema`: tools as JSON Schema.
 //! * `stranger`: tools that others describe, none of which is trusted.
-//! * `arguments`: what a call may pass.
+//! * `arguments`: what a call may pass. `bytes`: what JSON has no word for.
 //!
 //! ```
 //! use belljar_core::tool::{Kind, Parameter, Tool, ToolSet, check_arguments};
@@ -43,6 +43,7 @@
 //! ```
 
 mod arguments;
+mod bytes;
 mod checksum;
 mod definition;
 mod dependencies;
@@ -62,6 +63,7 @@ pub(crate) mod tests;
 mod validation;
 
 pub use arguments::{ArgumentError, check_arguments};
+pub use bytes::ToolBytes;
 pub use definition::{Failure, Place, Tool};
 pub use error::{DependencyConflict, ToolError};
 pub use kind::{Kind, UnknownKind};

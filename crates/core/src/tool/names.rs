@@ -18,14 +18,14 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// Functions and classes that the harness gives to every script.
-const HARNESS: [&str; 6] =
-    ["emit_result", "emit_log", "emit_intermediate", "display", "ToolResponse", "ToolError"];
+const HARNESS: [&str; 7] =
+    ["emit_result", "emit_log", "emit_intermediate", "display", "ToolResponse", "ToolError", "ToolBytes"];
 
 /// Modules that the harness gives to every script.
 const MODULES: [&str; 8] = ["asyncio", "datetime", "json", "math", "os", "re", "time", "uuid"];
 
 /// What signatures of tools are written with.
-const ANNOTATIONS: [&str; 8] = ["Any", "Literal", "bool", "dict", "float", "int", "list", "str"];
+const ANNOTATIONS: [&str; 9] = ["Any", "Literal", "bool", "bytes", "dict", "float", "int", "list", "str"];
 
 /// Returns the rule that a tool's name breaks, if any.
 pub(super) fn check_tool_name(name: &str) -> Result<(), &'static str> {

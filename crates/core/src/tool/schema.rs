@@ -8,6 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::bytes;
 use super::{Kind, Parameter, Tool, ToolSet};
 
 impl Tool {
@@ -155,6 +156,7 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::Int => ("integer", None),
         Kind::Float => ("number", None),
         Kind::Bool => ("boolean", None),
+        Kind::Bytes => return bytes_schema(),
         Kind::List(item) => ("array", item.as_ref().map(|item| ("items", item))),
         Kind::Dict(item) => ("object", item.as_ref().map(|item| ("additionalProperties", item))),
     };
@@ -165,11 +167,22 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
     schema
 }
 
+pub(super) fn bytes_schema() -> Map<String, Value> {
+    let Value::Object(schema) = json!({
+        "type": "object",
+        "properties": {bytes::KEY: {"type": "string", "contentEncoding": "base64"}},
+        "required": [bytes::KEY],
+    }) else {
+        unreachable!("it is an object")
+    };
+    schema
+}
+
 fn has_strict_form(kind: &Kind) -> bool {
     match kind {
         Kind::Str | Kind::Int | Kind::Float | Kind::Bool => true,
         Kind::List(Some(item)) => has_strict_form(item),
-        Kind::List(None) | Kind::Dict(_) | Kind::Any => false,
+        Kind::List(None) | Kind::Dict(_) | Kind::Bytes | Kind::Any => false,
     }
 }
 

@@ -80,6 +80,7 @@ fn value_of(kind: &Kind) -> BoxedStrategy<Value> {
         Kind::Int => any::<i64>().prop_map(Value::from).boxed(),
         Kind::Float => (-1000i32..1000).prop_map(|number| Value::from(f64::from(number) / 8.0)).boxed(),
         Kind::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        Kind::Bytes => any::<String>().prop_map(|text| json!({"__bytes__": text})).boxed(),
         Kind::List(item) => {
             let item = item.as_deref().cloned().unwrap_or_default();
             prop::collection::vec(value_of(&item), 0..3).prop_map(Value::from).boxed()

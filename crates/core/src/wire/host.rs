@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::config::ExecutionMode;
+use crate::tool::ToolBytes;
 use crate::{ExecutionId, Json, Secret};
 
 /// What the host can ask of a guest, by the frame's `type`.
@@ -114,9 +115,13 @@ impl HostFrame<'_> {
                 };
                 Exposed::Ask { seal, about, text, timeout: *timeout }
             }
-            Self::ToolResult { call_id, success, data, message } => {
-                Exposed::ToolResult { call_id: *call_id, success: *success, data, message }
-            }
+            Self::ToolResult { call_id, success, data, message } => Exposed::ToolResult {
+                call_id: *call_id,
+                success: *success,
+                data,
+                message,
+                has_bytes: ToolBytes::may_be_in(data.as_str()),
+            },
         };
         let mut line = serde_json::to_vec(&exposed).expect("strings and finite numbers always serialise");
         line.push(b'\n');
@@ -192,6 +197,9 @@ pub(super) enum Exposed<'a> {
         data: &'a Json,
         /// What it has to say about that, for the script's author.
         message: &'a str,
+        /// Whether `{"__bytes__": "…base64…"}` is somewhere in `data`, and stands for bytes.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        has_bytes: bool,
     },
 }
 

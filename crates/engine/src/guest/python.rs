@@ -38,10 +38,11 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 35] = [
+static FILES: [GuestFile; 36] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
+    part!("attachments"),
     part!("calls"),
     part!("cell"),
     part!("channel"),

@@ -14,10 +14,11 @@ use belljar_engine::BoxFuture;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
 
 use super::Conversation;
 use crate::mask::Mask;
-use crate::tools::{Answer, HostTool, HostTools, ToolContext};
+use crate::tools::{Answer, HostTool, HostTools, MOST_WAITING, ToolContext, ToolProgress, progress_channel};
 
 /// How many calls of one run may be under way. Further ones fail at once.
 const MOST_AT_ONCE: usize = 256;
@@ -38,6 +39,20 @@ pub(crate) struct Calls<'a> {
     last: u64,
     made: BTreeMap<String, u64>,
     unsent: usize,
+    /// How far they have come, once there was one.
+    progress: Option<(mpsc::Sender<ToolProgress>, mpsc::Receiver<ToolProgress>)>,
+    /// How often that was told since anything else was looked at.
+    told_in_a_row: usize,
+    /// An answer that comes after what its tool said before.
+    held: Option<Answered>,
+}
+
+/// What is heard of a call.
+pub(crate) enum CallNews {
+    /// How far it has come.
+    Progress(ToolProgress),
+    /// Its answer.
+    Answer(Answered),
 }
 
 /// A call and its answer.
@@ -59,7 +74,18 @@ pub(crate) struct Taken {
 impl<'a> Calls<'a> {
     pub(crate) fn new(tools: &'a HostTools, mask: &'a Mask) -> Self {
         let made = BTreeMap::new();
-        Self { tools, mask, under_way: None, bytes_under_way: 0, last: 0, made, unsent: 0 }
+        Self {
+            tools,
+            mask,
+            under_way: None,
+            bytes_under_way: 0,
+            last: 0,
+            made,
+            unsent: 0,
+            progress: None,
+            told_in_a_row: 0,
+            held: None,
+        }
     }
 
     /// Takes a call, and begins to carry it out. `None` for a number that was used before.
@@ -79,7 +105,10 @@ impl<'a> Calls<'a> {
         let call: BoxFuture<'static, Answered> = match self.accept(tool, bytes_in) {
             Ok(tool) => {
                 self.bytes_under_way += bytes_in;
-                let (context, args) = (ToolContext { execution_id: id.clone(), call_id }, args.clone());
+                let (progress, _) = self.progress.get_or_insert_with(progress_channel);
+                let (execution_id, tool_name, args) = (id.clone(), name.as_str().into(), args.clone());
+                let context =
+                    ToolContext { execution_id, call_id, tool: tool_name, progress: progress.clone() };
                 Box::pin(async move { answered(record, tool.answer(context, args).await, &mask, began) })
             }
             Err(refusal) => Box::pin(async move {
@@ -117,20 +146,48 @@ impl<'a> Calls<'a> {
         self.unsent <= MOST_UNSENT && self.under_way.as_ref().is_none_or(|due| due.len() < MOST_DUE)
     }
 
-    /// The next answer, once there is one. Never ready if nothing is under way, or if the guest has
-    /// not taken what was sent before.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Answered> {
-        let Some(under_way) = self.under_way.as_mut().filter(|_| self.unsent <= MOST_UNSENT) else {
-            return Poll::Pending;
-        };
-        match Pin::new(under_way).poll_next(cx) {
-            Poll::Ready(Some(answered)) => {
-                self.unsent += answered.line.len();
-                self.bytes_under_way -= answered.held;
-                Poll::Ready(answered)
-            }
-            _ => Poll::Pending,
+    /// The next thing that is heard, once there is one. Never an answer while the guest has not
+    /// taken what was sent before.
+    ///
+    /// A tool that says too much is not heard for once, or neither an answer nor the cell would be.
+    /// [`Self::poll_progress`] must then be asked at the end.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CallNews> {
+        // What was said before an answer comes before it.
+        if self.told_in_a_row < MOST_WAITING
+            && let Poll::Ready(news) = self.poll_progress(cx)
+        {
+            return Poll::Ready(news);
         }
+        self.told_in_a_row = 0;
+        let answered = match self.held.take() {
+            Some(answered) => answered,
+            None => {
+                let Some(under_way) = self.under_way.as_mut().filter(|_| self.unsent <= MOST_UNSENT) else {
+                    return Poll::Pending;
+                };
+                let Poll::Ready(Some(answered)) = Pin::new(under_way).poll_next(cx) else {
+                    return Poll::Pending;
+                };
+                // Its tool may have said something and answered at once.
+                if let Poll::Ready(news) = self.poll_progress(cx) {
+                    self.held = Some(answered);
+                    return Poll::Ready(news);
+                }
+                answered
+            }
+        };
+        self.unsent += answered.line.len();
+        self.bytes_under_way -= answered.held;
+        Poll::Ready(CallNews::Answer(answered))
+    }
+
+    /// How far a call has come, once one says so.
+    pub(super) fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<CallNews> {
+        let Some((_, progress)) = &mut self.progress else { return Poll::Pending };
+        let Poll::Ready(Some(mut heard)) = progress.poll_recv(cx) else { return Poll::Pending };
+        self.told_in_a_row += 1;
+        heard.message = self.mask.text(heard.message.into()).into_owned();
+        Poll::Ready(CallNews::Progress(heard))
     }
 
     /// The guest has taken every answer that was sent.
@@ -140,10 +197,17 @@ impl<'a> Calls<'a> {
 }
 
 impl Conversation<'_, '_> {
-    /// Sends an answer, and tells of it.
-    pub(super) fn pass_on(&mut self, Answered { record, message, line, .. }: Answered) {
-        self.cell.send(line);
-        let event = self.transcript.tool_result(record, message);
+    /// Sends an answer, and tells of it. Progress is only told of.
+    pub(super) fn pass_on(&mut self, news: CallNews) {
+        let event = match news {
+            // For whoever listens slowly, less of it is enough.
+            CallNews::Progress(_) if !self.listener.keeps_up(self.limit) => return,
+            CallNews::Progress(progress) => self.transcript.tool_progress(progress),
+            CallNews::Answer(Answered { record, message, line, .. }) => {
+                self.cell.send(line);
+                self.transcript.tool_result(record, message)
+            }
+        };
         self.listener.tell(event);
     }
 }

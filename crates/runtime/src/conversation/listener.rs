@@ -131,6 +131,7 @@ fn weight(event: &Event) -> u64 {
         EventKind::Error { message, traceback } => message.len() + traceback.as_ref().map_or(0, String::len),
         EventKind::Denied { target, rule } => target.len() + rule.len(),
         EventKind::ToolCall { tool, args, .. } => tool.len() + args.as_str().len(),
+        EventKind::ToolProgress { tool, message, .. } => tool.len() + message.len(),
         EventKind::ToolResult { call, message } => call.tool.len() + message.len(),
         // The result is there once, for the caller.
         _ => 0,

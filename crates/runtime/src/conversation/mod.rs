@@ -45,7 +45,7 @@ use belljar_core::wire::{HostFrame, Lines};
 use belljar_engine::{Cell, CellUsage, Leftovers, Output, Process, Until};
 use bytes::Bytes;
 
-use self::calls::Answered;
+use self::calls::CallNews;
 pub(crate) use self::calls::Calls;
 pub(crate) use self::listener::Listener;
 use self::printed::Printed;
@@ -93,7 +93,7 @@ pub(crate) struct Progress {
 /// What a run waits for.
 enum Heard {
     Cell(Output),
-    Tool(Answered),
+    Tool(CallNews),
 }
 
 impl Progress {
@@ -254,22 +254,25 @@ impl<'s> Conversation<'_, 's> {
                     if progress.is_flushed {
                         calls.are_taken();
                     }
-                    if let Poll::Ready(answered) = calls.poll(cx) {
-                        return Poll::Ready(Heard::Tool(answered));
+                    if let Poll::Ready(news) = calls.poll(cx) {
+                        return Poll::Ready(Heard::Tool(news));
                     }
                     // A guest that takes no more may still have something to say.
-                    match (is_ending || listener.keeps_up(*limit)) && calls.keep_up() {
-                        true => poll_output(*cell, cx).map(Heard::Cell),
-                        false => Poll::Pending,
+                    if (is_ending || listener.keeps_up(*limit))
+                        && calls.keep_up()
+                        && let Poll::Ready(output) = poll_output(*cell, cx)
+                    {
+                        return Poll::Ready(Heard::Cell(output));
                     }
+                    calls.poll_progress(cx).map(Heard::Tool)
                 }) => Ok(output),
             };
             let ending = match output {
                 Err(call) => self.answer_in_time(call).await,
                 Ok(Heard::Cell(Output::Burst(burst))) => self.take_in(burst),
                 Ok(Heard::Cell(Output::Closed)) => Some(self.death().await),
-                Ok(Heard::Tool(answered)) => {
-                    self.pass_on(answered);
+                Ok(Heard::Tool(news)) => {
+                    self.pass_on(news);
                     None
                 }
             };

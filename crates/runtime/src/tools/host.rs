@@ -6,8 +6,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use belljar_core::Json;
 use belljar_core::tool::{Failure, Tool, check_arguments};
-use belljar_core::{ExecutionId, Json};
 use belljar_engine::BoxFuture;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -16,17 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use super::schema;
-
-/// What a tool is called with, besides its arguments.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ToolContext {
-    /// The execution that calls it.
-    pub execution_id: ExecutionId,
-    /// The number of the call in that execution's cell.
-    pub call_id: u64,
-}
+use super::{ToolContext, schema};
 
 /// Why a tool did not do what it was asked for. The script reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,16 +10,20 @@
 //!                            └ HostTools: the closures ─► conversation::calls ◄─ tool_call
 //! ```
 //!
+//! * `context` is what it knows of a call, and how it says how far it has come.
 //! * `host` is one tool: what it is called with, its limits, what it answers.
 //! * `schema` turns the type of its arguments into a [`Tool`](belljar_core::tool::Tool).
 //! * `registry` collects tools for a sandbox.
 
+mod context;
 mod host;
 mod registry;
 mod schema;
 
-pub use host::{HostTool, ToolContext, ToolFailure};
+pub use context::ToolContext;
+pub use host::{HostTool, ToolFailure};
 pub use registry::{Equipped, RegistryError, ToolRegistry};
 
+pub(crate) use context::{MOST_WAITING, ToolProgress, progress_channel};
 pub(crate) use host::Answer;
 pub(crate) use registry::HostTools;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use belljar_core::config::SandboxConfig;
-use belljar_core::tool::{ToolError, ToolSet};
+use belljar_core::tool::{ToolError, ToolSet, safe_tool_name};
 use belljar_engine::{Blueprint, ToolSource, UnreadableTool};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -91,9 +91,18 @@ impl ToolRegistry {
 
     /// Adds a tool of the host's.
     pub fn with(mut self, tool: HostTool) -> Result<Self, RegistryError> {
-        self.descriptions().add(tool.tool.clone())?;
+        // By itself, it breaks no rule. Beside the others, only its name can.
+        let mut set = ToolSet::new();
+        for tool in self.host.get(&tool.tool.name).into_iter().chain([&tool]) {
+            set.add(tool.tool.clone())?;
+        }
         Arc::make_mut(&mut self.host).insert(tool.tool.name.clone(), tool);
         Ok(self)
+    }
+
+    /// A name for a stranger's tool that none of these has: `github_list_issues`.
+    pub fn free_name(&self, server: &str, tool: &str) -> String {
+        safe_tool_name(server, tool, |name| self.host.contains_key(name))
     }
 
     /// Adds the functions of a Python file, or of all such files in a directory. They run in the
@@ -117,10 +126,11 @@ impl ToolRegistry {
         Equipped { config, tools: self }
     }
 
-    /// What goes into a template with that config, and the closures.
-    pub(crate) fn into_parts(self, config: SandboxConfig) -> (Blueprint, HostTools) {
-        let host_tools = self.host.values().map(|tool| tool.tool.clone()).collect();
-        (Blueprint { tools: self.guest, host_tools, ..Blueprint::new(config) }, self.host)
+    /// Adds what goes into a template. The closures stay here.
+    pub(crate) fn add_to(self, blueprint: &mut Blueprint) -> HostTools {
+        blueprint.tools.extend(self.guest);
+        blueprint.host_tools.extend(self.host.values().map(|tool| tool.tool.clone()));
+        self.host
     }
 }
 

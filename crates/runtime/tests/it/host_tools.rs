@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use belljar_core::tool::ToolBytes;
 use belljar_runtime::{
     EventKind, ExecutionRequest, ExecutionResult, HostTool, Runtime, Sandbox, SandboxConfig, ToolRegistry,
     Verdict,
 };
-use belljar_testing::{HANG, config, data, interrupted, runtime};
+use belljar_testing::{HANG, config, data, in_time, interrupted, runtime};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -397,7 +398,7 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     let Some(runtime) = runtime() else { return };
     let count = Arc::new(AtomicUsize::new(0));
     let began = Arc::new(tokio::sync::Notify::new());
-    let (counted, begins) = (Arc::clone(&count), Arc::clone(&began));
+    let (counted, begins, begun) = (Arc::clone(&count), Arc::clone(&began), Arc::clone(&began));
     let never = HostTool::new("never", "", move |_: Nothing| {
         let dropped = Dropped(Arc::clone(&counted));
         begins.notify_one();
@@ -421,8 +422,13 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
         run(&sandbox, format!("{call}\n{ending}").as_str()).await;
         assert_eq!(count.load(Ordering::SeqCst), drops, "{ending}");
     }
-    let running = sandbox.run("never()");
-    let _ = tokio::time::timeout(Duration::from_millis(300), running).await;
+    in_time(async {
+        tokio::select! {
+            ended = sandbox.run("never()") => panic!("{ended:?}"),
+            () = begun.notified() => {}
+        }
+    })
+    .await;
     assert_eq!(count.load(Ordering::SeqCst), 4, "a run that is dropped");
 }
 
@@ -465,4 +471,94 @@ async fn secrets_are_hidden_both_ways() {
     let script = "import os\nemit_result([tool(['open', os.environ['KEY']]), 'sesame' in tool(1)])";
     assert_eq!(emitted(&sandbox, script).await, json!(["the word is ***", false]));
     assert_eq!(heard.lock().unwrap()[0], "[\"open\",\"***\"]");
+}
+
+#[tokio::test]
+async fn bytes_and_files_pass_both_ways() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Picture {
+        /// What to turn around.
+        picture: ToolBytes,
+        #[serde(default)]
+        others: Vec<ToolBytes>,
+    }
+    let Some(runtime) = runtime() else { return };
+    let turn = HostTool::new("turn", "", |it: Picture| async move {
+        let turned: Vec<u8> = it.picture.bytes.into_iter().rev().collect();
+        let others = it.others.len();
+        Ok::<_, String>(
+            json!({"turned": ToolBytes::new(turned).with_media_type("image/png"), "others": others}),
+        )
+    })
+    .raising();
+    let sandbox = with(&runtime, [turn]).await;
+    let script = "
+import inspect, pathlib
+file = pathlib.Path('picture.bin')
+file.write_bytes(bytes(range(256)))
+found = [turn(b'\\x00\\xff')['turned'], turn(file)['turned'], turn(file.open('rb'), others=[b'a', b'b'])['others']]
+assert found[1] == bytes(range(256))[::-1], found
+display(found[0])
+try:
+    turn(5)
+except ToolError as error:
+    found.append(str(error))
+emit_result([list(found[0]), found[0].media_type, found[2], found[3], str(inspect.signature(turn).parameters['picture'])])";
+    let result = in_time(sandbox.run(script)).await.unwrap();
+    assert_eq!(
+        data(&result),
+        r#"[[255,0],"image/png",2,"`picture` of tool `turn` must be bytes, not 5 (int)","picture: bytes"]"#,
+        "{result:#?}"
+    );
+    assert_eq!(result.displays.len(), 1, "{result:#?}");
+}
+
+#[tokio::test]
+async fn a_tool_says_how_far_it_has_come_and_nothing_that_is_secret() {
+    let secret = [("KEY".to_owned(), belljar_runtime::Secret::new("sesame-1234"))];
+    let builder = Runtime::builder().secrets(std::collections::BTreeMap::from(secret));
+    let Some(runtime) = belljar_testing::build(builder) else { return };
+    let slow = HostTool::with_context("slow", "", |context, _: Nothing| async move {
+        context.progress(1.0, Some(2.0), "half of sesame-1234");
+        context.progress(f64::NAN, None, "nothing");
+        // More than anybody listens to.
+        (0..10_000).for_each(|step| context.progress(f64::from(step), None, "x".repeat(100)));
+        Ok::<_, String>(1)
+    });
+    let config = SandboxConfig { secrets: vec!["KEY".into()], ..config() };
+    let sandbox = with_config(&runtime, [slow], config).await;
+    let mut execution = sandbox.stream("emit_result(slow().data)");
+    let (mut said, mut is_answered) = (Vec::new(), false);
+    while let Some(event) = in_time(execution.next()).await {
+        match event.kind {
+            EventKind::ToolProgress { call_id, tool, progress, total, message } => {
+                assert!(!is_answered, "it has said so before");
+                said.push((call_id, tool, progress, total, message));
+            }
+            EventKind::ToolResult { .. } => is_answered = true,
+            _ => {}
+        }
+    }
+    assert_eq!(said[0], (1, "slow".to_owned(), 1.0, Some(2.0), "half of ***".to_owned()));
+    assert!(said.len() < 200 && said.iter().all(|one| one.2.is_finite()), "{}", said.len());
+}
+
+#[tokio::test]
+async fn a_tool_that_never_stops_talking_holds_up_nobody() {
+    let Some(runtime) = runtime() else { return };
+    let chatty = HostTool::with_context("chatty", "", |context, _: Nothing| async move {
+        loop {
+            (0..1000).for_each(|step| context.progress(f64::from(step), None, "still here"));
+            tokio::task::yield_now().await;
+        }
+        #[expect(unreachable_code, reason = "it says what it would give")]
+        Ok::<_, String>(())
+    });
+    let quick = HostTool::new("quick", "", |_: Nothing| async { Ok::<_, String>(7) });
+    let sandbox = with(&runtime, [chatty, quick]).await;
+    let script = "
+import threading
+threading.Thread(target=chatty, daemon=True).start()
+emit_result([quick().data for _ in range(20)])";
+    assert_eq!(emitted(&sandbox, script).await, json!(vec![7; 20]));
 }

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::notes;
+use crate::tool::bytes;
 use crate::tool::parameter::is_same;
 use crate::tool::validation::{MOST_VALUES, check_size};
 use crate::tool::{Kind, Parameter};
@@ -196,6 +197,9 @@ impl<'a> Reader<'a> {
             "number" => Kind::Float,
             "boolean" => Kind::Bool,
             "array" => Kind::List(item("items").filter(|_| layers.get("prefixItems").is_none())),
+            "object" if layers.get("properties").is_some_and(|fields| fields.get(bytes::KEY).is_some()) => {
+                Kind::Bytes
+            }
             "object" => {
                 Kind::Dict(item("additionalProperties").filter(|_| layers.get("properties").is_none()))
             }

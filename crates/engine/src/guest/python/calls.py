@@ -12,6 +12,7 @@ import select
 import threading
 
 from . import execution as executions
+from .attachments import unpacked
 from .forks import main_thread
 from .values import text, to_json
 
@@ -201,7 +202,9 @@ class Calls:
         if frame.get("type") == "tool_result":
             waiter = self._waiting.get(frame["call_id"])
             if waiter is not None:
-                waiter.finish((frame["success"], frame["data"], frame["message"]))
+                data = frame["data"]
+                data = unpacked(data) if "has_bytes" in frame else data
+                waiter.finish((frame["success"], data, frame["message"]))
 
 
 calls = Calls()

@@ -9,10 +9,11 @@ Loaded only where a template has such tools. `calls` carries the calls.
 import asyncio
 import inspect
 
+from .attachments import ToolBytes, content
 from .calls import calls
 from .namespace import ToolResponse, base_globals
 
-_KINDS = {kind.__name__: kind for kind in (str, int, float, bool, list, dict)}
+_KINDS = {kind.__name__: kind for kind in (str, int, float, bool, bytes, list, dict)}
 
 
 class ToolError(Exception):
@@ -24,7 +25,7 @@ class ToolError(Exception):
 
 def install(faces):
     """Puts a function for each tool into the globals that every script starts with."""
-    base_globals["ToolError"] = ToolError
+    base_globals["ToolError"], base_globals["ToolBytes"] = ToolError, ToolBytes
     for face in faces:
         base_globals[face["name"]] = _function(face)
     return [face["name"] for face in faces]
@@ -33,12 +34,16 @@ def install(faces):
 def _function(face):
     name, raises = face["name"], face["raises"]
     signature = inspect.Signature([_parameter(part) for part in face["parameters"]])
+    files = [part["name"] for part in face["parameters"] if part["annotation"].startswith("bytes")]
 
     def call(*arguments, **named):
         try:
             bound = signature.bind(*arguments, **named).arguments
         except TypeError as error:
             raise TypeError(f"{name}(): {error}") from None
+        for file in files:
+            if file in bound:
+                bound[file] = content(bound[file])
         if asyncio._get_running_loop() is not None:
             return _later(name, bound, raises)
         return _outcome(calls.wait_for(name, bound), raises)
