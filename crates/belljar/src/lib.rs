@@ -28,8 +28,10 @@
 //! * [`pool`]: what is kept warm, for how long, and what it has done.
 //! * [`network`]: what a run asked of the network, and how the proxy is set up.
 //! * [`environment`]: the environment variables that are read.
+//! * `agent`, with that feature: a model writes scripts for a task, until it is done.
 //!
-//! `examples/` has a one-shot run, a streaming run, a session, a host tool and an MCP server.
+//! `examples/` has a one-shot run, a streaming run, a session, a host tool, an MCP server and an
+//! agent.
 //!
 //! # Features
 //!
@@ -39,6 +41,7 @@
 //! | `docker` | cells made of containers, over Docker's API | yes |
 //! | `local` | Python as a plain subprocess, which isolates nothing | no |
 //! | `mcp` | tools of MCP servers | no |
+//! | `agent` | models that write scripts, and an orchestrator that runs them | no |
 //!
 //! # What it does to your program
 //!
@@ -146,6 +149,21 @@ pub mod network {
     };
 }
 
+/// A model writes scripts for a task, until it is done or enough.
+#[cfg(feature = "agent")]
+pub mod agent {
+    pub use belljar_agent::model::{
+        Delta, Message, Model, ModelError, Prices, Reply, Role, ScriptedModel, ScriptedReply, Stop,
+        TokenUsage,
+    };
+    pub use belljar_agent::models::{HttpModel, HttpModelBuilder, Provider, Retry, UnknownProvider};
+    pub use belljar_agent::vet::{Finding, Rule, Vetting};
+    pub use belljar_agent::{
+        AgentError, AgentEvent, AgentHandle, AgentLimits, AgentMode, AgentRun, AgentSink, GaveUp, Outcome,
+        RunRecord, StepRecord, Task, ToolOrchestrator,
+    };
+}
+
 /// Makes text from others safe to show.
 pub mod text {
     pub use belljar_core::{is_combining, is_printable, json_line};
@@ -165,3 +183,8 @@ struct ScriptsGuide;
 #[cfg(all(doctest, feature = "native", feature = "mcp"))]
 #[doc = include_str!("../../../docs/guide/tools.md")]
 struct ToolsGuide;
+
+/// Runs the example of a fourth.
+#[cfg(all(doctest, feature = "native", feature = "agent"))]
+#[doc = include_str!("../../../docs/guide/agents.md")]
+struct AgentsGuide;

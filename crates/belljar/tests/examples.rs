@@ -72,3 +72,17 @@ fn a_server_is_called_in_a_loop() {
         assert!(output.ends_with(&format!("ok: {times}\n")), "{output}");
     }
 }
+
+#[test]
+#[cfg(feature = "agent")]
+fn agent_learns_from_its_mistakes() {
+    if let Some(output) = output_of("agent") {
+        assert_eq!(
+            output,
+            "attempt 1: line 1: `price` is a function and is not called here: write price(…)\n\
+             attempt 2: ValueError: too many values to unpack (expected 2)\n\
+             attempt 3: ok\n\
+             succeeded: 11\n"
+        );
+    }
+}

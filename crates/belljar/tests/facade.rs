@@ -44,6 +44,21 @@ async fn what_is_awaited_can_be_spawned(runtime: Runtime, sandbox: Sandbox, mut 
     send(&session.step("1"));
 }
 
+#[test]
+#[cfg(feature = "agent")]
+fn what_users_hold_of_an_agent_can_go_to_any_thread() {
+    fn tells<T: futures_core::Stream<Item = agent::AgentEvent> + Unpin>() {}
+    fn writes<T: agent::Model + ?Sized>() {}
+    send_and_sync::<agent::ToolOrchestrator>();
+    send_and_sync::<agent::AgentRun>();
+    send_and_sync::<agent::AgentHandle>();
+    send_and_sync::<agent::HttpModel>();
+    send_and_sync::<agent::AgentError>();
+    tells::<agent::AgentRun>();
+    writes::<dyn agent::Model>();
+    let _ = async |orchestrator: agent::ToolOrchestrator| send(&orchestrator.run("task"));
+}
+
 /// Every name that a `pub use` of the facade brings, with the module it is brought to.
 fn exported() -> Vec<(String, String)> {
     let text = include_str!("../src/lib.rs");

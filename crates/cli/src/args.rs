@@ -1,5 +1,6 @@
 //! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
+mod agent;
 mod cache;
 mod mcp;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::agent::{AgentArgs, ModelArgs};
 pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
 pub(crate) use self::mcp::McpArgs;
 use crate::{env, exit, units};
@@ -31,6 +33,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a script in a fresh sandbox, pass on what it prints, and print its result as JSON
     Run(RunArgs),
+    /// Have a model write scripts for a task, run them, and print the result as JSON
+    Agent(AgentArgs),
     /// Type Python step by step into one sandbox that keeps its variables
     Shell(ShellArgs),
     /// Show which protections this machine offers, and what to do about those it lacks

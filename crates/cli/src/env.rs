@@ -4,5 +4,6 @@
 //! listed under `secrets` in a sandbox file, is looked up as well.
 
 pub(crate) use belljar::environment::{
-    ENGINE, HOME, HOST_PATH_MAP, LOG, MEMORY, RUST_LOG, SANDBOX, TERM, TIMEOUT, XDG_STATE_HOME,
+    ANTHROPIC_API_KEY, ENGINE, HOME, HOST_PATH_MAP, LOG, MEMORY, MODEL_KEY, OPENAI_API_KEY, RUST_LOG,
+    SANDBOX, TERM, TIMEOUT, XDG_STATE_HOME,
 };

@@ -14,6 +14,8 @@ pub(crate) enum End {
     Ran(Verdict),
     /// The same, for one that ran as a program: its exit code is handed on.
     RanProgram(Verdict),
+    /// It did a task, or did not, with this code.
+    Tasked(ExitCode),
     /// `doctor` found that this machine cannot make cells.
     Unfit,
     /// The user ended it.
@@ -35,6 +37,7 @@ fn meaning(outcome: &Result<End, CliError>) -> ExitCode {
     match outcome {
         Ok(End::Done) => ExitCode::Ok,
         Ok(End::Ran(verdict) | End::RanProgram(verdict)) => ExitCode::from(verdict),
+        Ok(End::Tasked(code)) => *code,
         Ok(End::Unfit) => ExitCode::Infra,
         Ok(End::Interrupted(Interrupt::Keyboard)) => ExitCode::Interrupted,
         Ok(End::Interrupted(Interrupt::Terminate)) => ExitCode::Terminated,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::GuestPath;
-use belljar::engine::{Bytes, open_directory, real_path};
+use belljar::engine::{Bytes, make_directory, real_path};
 use belljar::files::{
     CollectLimits, Collected, CollectedFile, FileContent, InputFile, Stdin, stdin_from_reader,
 };
@@ -16,22 +16,28 @@ use rustix::fs::FileType;
 use crate::args::RunArgs;
 use crate::units;
 
-/// Adds to a request what the options say about files and stdin.
-pub(crate) fn add(
-    mut request: ExecutionRequest,
-    options: &RunArgs,
-    scratch_mb: u64,
-) -> Result<ExecutionRequest> {
-    for option in &options.files {
+/// What the options say about files.
+pub(crate) struct Wanted<'a> {
+    pub(crate) files: &'a [String],
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) collect: &'a [String],
+    pub(crate) scratch_mb: u64,
+    /// The script's own file.
+    pub(crate) script: Option<&'a Path>,
+}
+
+/// Adds to a request what the options say about files.
+pub(crate) fn add(mut request: ExecutionRequest, options: &Wanted<'_>) -> Result<ExecutionRequest> {
+    for option in options.files {
         request = add_file(request, option).with_context(|| format!("--file {option:?}"))?;
     }
-    refuse_another_script(&request, options.file.as_deref())?;
-    if let Some(directory) = &options.out {
+    refuse_another_script(&request, options.script)?;
+    if let Some(directory) = options.out {
         let everything = vec!["*".to_owned()];
-        let patterns = if options.collect.is_empty() { everything } else { options.collect.clone() };
+        let patterns = if options.collect.is_empty() { everything } else { options.collect.to_vec() };
         request = request.collecting(patterns).collecting_into(directory);
         // A file may claim to be larger than the disk it is on, or have many names.
-        let bytes = (scratch_mb << 20).saturating_mul(2);
+        let bytes = (options.scratch_mb << 20).saturating_mul(2);
         request.collect_limits = CollectLimits { files: 10_000, bytes };
         request.keep_existing = is_where_one_works(directory);
     }
@@ -120,7 +126,7 @@ pub(crate) async fn save_displays(
     displays: &[Display],
     collected: &[CollectedFile],
 ) -> (Vec<String>, Vec<String>) {
-    let existing = if is_where_one_works(directory) { Existing::Stays } else { Existing::IsReplaced };
+    let existing = Existing::in_directory(directory);
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     // A file of the script's, or a directory that one is in.
     let is_taken = |name: &str| collected.iter().any(|file| file.name.split('/').next() == Some(name));
@@ -138,6 +144,24 @@ pub(crate) async fn save_displays(
     (lines, warnings)
 }
 
+/// Writes files that a result holds to a directory. Returns a line about each, and a warning about
+/// each that could not be written.
+pub(crate) async fn save_collected(
+    directory: &Path,
+    collected: &[CollectedFile],
+) -> (Vec<String>, Vec<String>) {
+    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
+    let existing = Existing::in_directory(directory);
+    for file in collected {
+        let (shown, Some(bytes)) = (directory.join(&file.name), file.bytes()) else { continue };
+        match save_as(directory, &file.name, (bytes, file.is_executable), existing).await {
+            Ok(()) => lines.push(format!("saved {} ({})", shown.display(), units::shown(file.size))),
+            Err(error) => warnings.push(format!("{} is not saved: {error}", shown.display())),
+        }
+    }
+    (lines, warnings)
+}
+
 /// What becomes of a file that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existing {
@@ -145,16 +169,31 @@ pub(crate) enum Existing {
     IsReplaced,
 }
 
+impl Existing {
+    fn in_directory(directory: &Path) -> Self {
+        if is_where_one_works(directory) { Self::Stays } else { Self::IsReplaced }
+    }
+}
+
 /// Writes a file into a directory. A link of that name is replaced, and never written through.
 pub(crate) async fn save(directory: &Path, name: &str, bytes: &[u8], existing: Existing) -> io::Result<()> {
-    let mut place = open_directory(directory)?;
+    save_as(directory, name, (bytes, false), existing).await
+}
+
+async fn save_as(
+    directory: &Path,
+    name: &str,
+    (bytes, is_executable): (&[u8], bool),
+    existing: Existing,
+) -> io::Result<()> {
+    let mut place = make_directory(directory)?;
     let path = GuestPath::new(name).map_err(io::Error::other)?;
     let found = fs::symlink_metadata(directory.join(name));
     let is_there = !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound);
     if existing == Existing::Stays && is_there {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is one where it should go"));
     }
-    place.create(&path, false).await?;
+    place.create(&path, is_executable).await?;
     place.write(Bytes::copy_from_slice(bytes)).await?;
     place.finish().await
 }

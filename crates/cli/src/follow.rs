@@ -48,37 +48,56 @@ pub(crate) async fn hand_on(
 /// Does `work` and prints the events that it puts into the queue. Returns once all are printed.
 /// Dropping the future drops the work.
 pub(crate) async fn follow<T>(printer: &Printer, work: impl AsyncFnOnce(Queue) -> T) -> Result<T, CliError> {
-    const EVENTS: usize = 64;
-    let (sender, mut events) = mpsc::channel(EVENTS);
     let printer = printer.clone();
-    let (done, mut printed) = oneshot::channel();
-    let print = move || {
-        let mut print_all = || -> io::Result<()> {
-            while let Some(event) = events.blocking_recv() {
-                printer.event(&event)?;
-            }
-            Ok(())
+    let (sender, printing) = Printing::start(move |event: &Event| printer.event(event))?;
+    printing.beside(work(Queue(sender))).await
+}
+
+/// A thread that prints, and may block.
+pub(crate) struct Printing(oneshot::Receiver<io::Result<()>>);
+
+impl Printing {
+    /// Starts the thread. It prints what is sent, and ends when nobody can send any more.
+    pub(crate) fn start<E: Send + 'static>(
+        mut print: impl FnMut(&E) -> io::Result<()> + Send + 'static,
+    ) -> Result<(Sender<E>, Self), CliError> {
+        const EVENTS: usize = 64;
+        let (sender, mut events) = mpsc::channel(EVENTS);
+        let (done, printed) = oneshot::channel();
+        let print = move || {
+            let mut print_all = || -> io::Result<()> {
+                while let Some(event) = events.blocking_recv() {
+                    print(&event)?;
+                }
+                Ok(())
+            };
+            // The task that waits for this may be gone.
+            let _ = done.send(print_all());
         };
-        // The task that waits for this may be gone.
-        let _ = done.send(print_all());
-    };
-    thread::Builder::new()
-        .name("printer".into())
-        .spawn(print)
-        .map_err(CliError::system("start a thread that prints"))?;
-    let mut work = std::pin::pin!(work(Queue(sender)));
-    let finish = |printed: Result<io::Result<()>, oneshot::error::RecvError>| {
-        let broken = |_| CliError::system("print events")(io::Error::other("the thread that prints is gone"));
-        printed.map_err(broken)?.map_err(CliError::Output)
-    };
-    tokio::select! {
-        done = &mut work => {
-            finish(printed.await)?;
-            Ok(done)
-        }
-        printed = &mut printed => {
-            finish(printed)?;
-            Ok(work.await)
+        thread::Builder::new()
+            .name("printer".into())
+            .spawn(print)
+            .map_err(CliError::system("start a thread that prints"))?;
+        Ok((sender, Self(printed)))
+    }
+
+    /// Does work that sends events. Returns once all are printed. If the reader of stdout is gone,
+    /// the work is dropped.
+    pub(crate) async fn beside<T>(self, work: impl Future<Output = T>) -> Result<T, CliError> {
+        let (mut printed, mut work) = (self.0, std::pin::pin!(work));
+        let finish = |printed: Result<io::Result<()>, oneshot::error::RecvError>| {
+            let gone = io::Error::other("the thread that prints is gone");
+            printed.map_err(|_| CliError::system("print events")(gone))?.map_err(CliError::Output)
+        };
+        tokio::select! {
+            done = &mut work => {
+                finish(printed.await)?;
+                Ok(done)
+            }
+            printed = &mut printed => {
+                finish(printed)?;
+                Ok(work.await)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The `belljar` command.
 //!
 //! ```text
-//!  args ──► settings ──► commands/{run,shell,doctor,bench} ──► belljar (the library)
+//!  args ──► settings ──► commands/{run,agent,shell,…} ──► belljar (the library)
 //!   what was typed  what it means     │
 //!                                     ├► printer   the only way to stdout and stderr
 //!                                     │  ├ terminal_text   makes other text safe for a terminal
@@ -12,6 +12,7 @@
 //! This crate decides nothing about sandboxes. A command turns arguments into library calls, and
 //! turns what they return into text and an exit code.
 
+mod agent_view;
 mod args;
 mod commands;
 mod env;

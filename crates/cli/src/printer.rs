@@ -196,6 +196,12 @@ impl Printer {
         self.colour
     }
 
+    /// Writes somebody else's last word to stdout, as a script's output.
+    pub(crate) fn answer(&self, text: &str) -> io::Result<()> {
+        self.begin_line()?;
+        self.script(Stream::Stdout, &format!("{}\n", text.trim_end()))
+    }
+
     /// Ends the line in which a terminal shows `^C`.
     pub(crate) fn end_line(&self) -> io::Result<()> {
         let _screen = self.screen(Stream::Stdout);

@@ -49,6 +49,13 @@ pub const DOCKER_CERT_PATH: &str = "DOCKER_CERT_PATH";
 /// The program that is the docker engine's egress proxy.
 pub const PROXY_PROGRAM: &str = "BELLJAR_PROXY_PROGRAM";
 
+/// The key for a model, whoever's it is.
+pub const MODEL_KEY: &str = "BELLJAR_MODEL_KEY";
+/// The key for a model of OpenAI's.
+pub const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+/// The key for a model of Anthropic's.
+pub const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
+
 /// Who reads a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,7 +85,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 22] = [
+pub const ALL: [Variable; 25] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -108,6 +115,17 @@ pub const ALL: [Variable; 22] = [
         TERM,
         Reader::Command,
         "The kind of terminal. With `dumb`, or not set, `belljar shell` neither edits lines nor uses colours.",
+    ),
+    variable(MODEL_KEY, Reader::Command, "The key for the model of `belljar agent`, wherever it is."),
+    variable(
+        OPENAI_API_KEY,
+        Reader::Command,
+        "The key for OpenAI's own address, where `BELLJAR_MODEL_KEY` is not set. It is sent to no other.",
+    ),
+    variable(
+        ANTHROPIC_API_KEY,
+        Reader::Command,
+        "The key for Anthropic's own address, where `BELLJAR_MODEL_KEY` is not set. It is sent to no other.",
     ),
     variable(
         CACHE,

@@ -1,5 +1,6 @@
 //! One file per command, and what all commands have around them.
 
+mod agent;
 mod bench;
 mod build;
 mod cache;
@@ -45,6 +46,7 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
         let verbose = arguments.verbose;
         match arguments.command {
             Command::Run(options) => run::run(options, verbose).await,
+            Command::Agent(options) => agent::agent(options, verbose).await,
             Command::Shell(options) => shell::shell(options, verbose).await,
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,

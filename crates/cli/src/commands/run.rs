@@ -93,7 +93,14 @@ fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<
         }
     };
     request = request.with_args(options.args.iter().cloned()).with_stdin(files::stdin(options));
-    request = files::add(request, options, settings.blueprint.config.scratch_size_mb)?;
+    let wanted = files::Wanted {
+        files: &options.files,
+        out: options.out.as_deref(),
+        collect: &options.collect,
+        scratch_mb: settings.blueprint.config.scratch_size_mb,
+        script: file,
+    };
+    request = files::add(request, &wanted)?;
     request.check().map_err(anyhow::Error::from)?;
     if let Some(id) = &options.execution_id {
         request = request.with_execution_id(id);

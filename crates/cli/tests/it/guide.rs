@@ -19,13 +19,18 @@ fn the_chapter_about_tools_tells_the_truth() {
     chapter(include_str!("../../../../docs/guide/tools.md"), 4);
 }
 
+#[test]
+fn the_chapter_about_agents_tells_the_truth() {
+    chapter(include_str!("../../../../docs/guide/agents.md"), 1);
+}
+
 fn chapter(text: &str, commands: usize) {
     let place = tempfile::tempdir().unwrap();
     let mut run = 0;
     for (language, block) in blocks(text) {
         match language {
             "console" => run += console(&block, place.path()),
-            "" => {}
+            "sh" | "text" | "" => {}
             language if language.starts_with("rust") => {}
             _ => file(&block, place.path()),
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod agent;
 mod bad_input;
 mod belljar;
 mod cache;

@@ -1,0 +1,204 @@
+//! Requests to one server, until there is a reply or a reason to give up.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use belljar_core::Secret;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+use reqwest::{Response, Url};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::timeout;
+
+use super::problem::{Problem, excerpt, message_of};
+use super::retry::{Retry, retry_after};
+use super::sse::{SseEvent, SseReader};
+use crate::model::{Delta, ModelError, Reply};
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// How much of an answer that is no reply is read.
+const LONGEST_REFUSAL: u64 = 64 << 10;
+
+/// How one kind of server speaks: what its reply is made of.
+pub(super) trait Wire: Default + Send {
+    /// Takes an event of a stream. Returns the text in it.
+    fn event(&mut self, event: &SseEvent) -> Result<String, Problem>;
+    /// Takes a reply that came in one piece, from a server that does not stream.
+    fn whole(&mut self, body: &[u8]) -> Result<String, Problem>;
+    /// The reply, or what of it is missing.
+    fn finish(self) -> Result<Reply, &'static str>;
+}
+
+/// A server, and how it is asked.
+pub(super) struct Endpoint {
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) key: Option<Secret>,
+    pub(super) client: reqwest::Client,
+    pub(super) retry: Retry,
+    /// How long nothing may come.
+    pub(super) silence: Duration,
+    /// How long a reply may take.
+    pub(super) total: Duration,
+    /// How long a reply may be, in bytes as they come.
+    pub(super) limit: u64,
+}
+
+/// A client that trusts what this machine trusts, and follows nobody elsewhere with a key.
+pub(super) fn client() -> Result<reqwest::Client, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(CONNECT_WITHIN)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("belljar/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| error.without_url().to_string())
+}
+
+impl Endpoint {
+    /// Asks until there is a reply, or trying again cannot help.
+    pub(super) async fn ask<W: Wire>(
+        &self,
+        body: Bytes,
+        deltas: &UnboundedSender<Delta>,
+    ) -> Result<Reply, ModelError> {
+        let mut tries = 1;
+        loop {
+            let problem = match timeout(self.total, self.try_once::<W>(body.clone(), deltas)).await {
+                Ok(Ok(reply)) => return Ok(reply),
+                Ok(Err(problem)) => problem,
+                Err(_) => Problem::Silent { within: self.total },
+            };
+            let again = if problem.may_pass() { self.retry.wait(tries, problem.again_after()) } else { None };
+            let Some(wait) = again else { return Err(problem.into_error(self.url.as_str(), tries)) };
+            tracing::debug!(tries, ?wait, problem = %problem.brief(), "the model is asked again");
+            // Fails only if nobody wants to know.
+            let _ = deltas.send(Delta::Retrying { reason: problem.brief(), wait });
+            tokio::time::sleep(wait).await;
+            tries += 1;
+        }
+    }
+
+    async fn try_once<W: Wire>(
+        &self,
+        body: Bytes,
+        deltas: &UnboundedSender<Delta>,
+    ) -> Result<Reply, Problem> {
+        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        let response = self.in_time(request.send()).await?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(response).await);
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        if kind.starts_with("text/event-stream") {
+            return self.stream::<W>(response, deltas).await;
+        }
+        let body = self.body(response, self.limit).await?;
+        if !kind.contains("json") {
+            let shown = excerpt(&self.hidden(&String::from_utf8_lossy(&body)));
+            return Err(Problem::Malformed { reason: format!("it sends {kind:?}, which begins {shown:?}") });
+        }
+        let mut wire = W::default();
+        let text = wire.whole(&body).map_err(|problem| self.hide(problem))?;
+        let _ = deltas.send(Delta::Text(text));
+        wire.finish().map_err(|missing| Problem::Malformed { reason: missing.to_owned() })
+    }
+
+    async fn stream<W: Wire>(
+        &self,
+        mut response: Response,
+        deltas: &UnboundedSender<Delta>,
+    ) -> Result<Reply, Problem> {
+        let (mut wire, mut reader, mut bytes) = (W::default(), SseReader::default(), 0u64);
+        let broken = |problem, bytes| match problem {
+            Problem::Unreachable { reason } => Problem::Truncated { bytes, reason },
+            other => other,
+        };
+        while let Some(chunk) =
+            self.in_time(response.chunk()).await.map_err(|problem| broken(problem, bytes))?
+        {
+            bytes += chunk.len() as u64;
+            if bytes > self.limit {
+                return Err(Problem::TooLong { limit: self.limit });
+            }
+            for event in reader.push(&chunk) {
+                let text = wire.event(&event).map_err(|problem| self.hide(problem))?;
+                if !text.is_empty() {
+                    let _ = deltas.send(Delta::Text(text));
+                }
+            }
+        }
+        wire.finish().map_err(|missing| Problem::Truncated { bytes, reason: missing.to_owned() })
+    }
+
+    /// Why a server did not reply, in its own words.
+    async fn refusal(&self, response: Response) -> Problem {
+        let status = response.status().as_u16();
+        let again_after = retry_after(response.headers(), SystemTime::now());
+        // Its status says enough, if its words cannot be had.
+        let body = self.body(response, LONGEST_REFUSAL).await.unwrap_or_default();
+        let message = self.hidden(&message_of(&body));
+        Problem::Status { status, message, again_after }
+    }
+
+    async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Problem> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.in_time(response.chunk()).await? {
+            if (body.len() + chunk.len()) as u64 > limit {
+                return Err(Problem::TooLong { limit });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, reqwest::Error>>) -> Result<T, Problem> {
+        match timeout(self.silence, work).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                let reason = self.hidden(&with_causes(&error.without_url()));
+                Err(Problem::Unreachable { reason })
+            }
+            Err(_) => Err(Problem::Silent { within: self.silence }),
+        }
+    }
+
+    fn hide(&self, problem: Problem) -> Problem {
+        match problem {
+            Problem::Malformed { reason } => Problem::Malformed { reason: self.hidden(&reason) },
+            Problem::Failed { message } => Problem::Failed { message: self.hidden(&message) },
+            Problem::Busy { message } => Problem::Busy { message: self.hidden(&message) },
+            other => other,
+        }
+    }
+
+    /// A text without the key, which some servers repeat.
+    fn hidden(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "***"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
