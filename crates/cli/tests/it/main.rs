@@ -28,3 +28,4 @@ mod shell_terminal;
 mod signals;
 mod terminal;
 mod tmux;
+mod tools;

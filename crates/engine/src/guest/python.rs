@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 34] = [
+static FILES: [GuestFile; 36] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -48,9 +48,11 @@ static FILES: [GuestFile; 34] = [
     part!("channel"),
     part!("conversions"),
     part!("displays"),
+    part!("docstrings"),
     part!("execution"),
     part!("figures"),
     part!("forks"),
+    part!("hints"),
     part!("hosted"),
     part!("inquiry"),
     part!("interrupts"),
