@@ -53,7 +53,7 @@ const WAYS: [&str; 8] = [
     "emit_result({'data': [said], said: 1})",
     "emit_intermediate('label ' + said, said)\nemit_log(said)\nemit_result(1)",
     "raise ValueError('bad: ' + said)",
-    "display(said)\ndisplay({'text/html': f'<b>{said}</b>', 'application/json': {'k': said}}, raw=True)\nemit_result(1)",
+    "display({'text/plain': said, 'text/html': f'<b>{said}</b>', 'application/json': {'k': said}}, raw=True)\nemit_result(1)",
     "name = 'out/' + said[:200].strip() + '.txt'\nos.makedirs(os.path.dirname(name))\nopen(name, 'w').write('x')\nemit_result(said)",
 ];
 
@@ -61,9 +61,9 @@ const PRELUDE: &str = "import base64, binascii, urllib.parse, json\n";
 
 /// A part of the encoding that has bits of the value alone, for each line of it.
 fn parts(encoded: &str) -> Vec<String> {
-    let long = encoded.split_whitespace().filter(|part| part.len() > 24);
+    let long = encoded.split_whitespace().filter(|part| part.chars().count() > 14);
     // Neither end: there the value has neighbours.
-    long.map(|part| part.chars().skip(part.len() / 2).take(11).collect()).collect()
+    long.map(|part| part.chars().skip(part.chars().count() / 2).take(8).collect()).collect()
 }
 
 #[tokio::test]
