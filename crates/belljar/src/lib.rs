@@ -65,8 +65,9 @@ pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, Too
 #[cfg(feature = "mcp")]
 pub use belljar_mcp::{McpConnection, McpServer};
 pub use belljar_runtime::{
-    Completions, EventSink, Execution, RunHandle, Runtime, RuntimeBuilder, RuntimeError, Sandbox,
-    SecretError, Secrets, Session, ToolRegistry, Variable,
+    Completions, EventSink, Execution, MissingSecret, RunHandle, Runtime, RuntimeBuilder, RuntimeError,
+    Sandbox, SecretError, SecretSource, SecretSourceError, Secrets, Session, ToolRegistry,
+    UnknownSecretSource, Variable,
 };
 
 /// What is in a sandbox, and what it may do: the parts of a [`SandboxConfig`].
@@ -82,14 +83,14 @@ pub mod config {
 /// Functions that scripts call: the parts of a [`ToolRegistry`], and what is kept of a call.
 pub mod tools {
     pub use belljar_core::tool::{
-        ArgumentError, DependencyConflict, Failure, Kind, Parameter, Place, Tool, ToolBytes, ToolError,
-        ToolSet, UnknownKind, check_arguments, safe_tool_name,
+        ArgumentError, DependencyConflict, Failure, Kind, Parameter, Place, Signature, Tool, ToolBytes,
+        ToolError, ToolSet, UnknownKind, check_arguments, safe_tool_name,
     };
     pub use belljar_core::{MOST_TOOL_CALLS, ToolCallRecord};
     pub use belljar_engine::UnreadableTool;
     #[cfg(feature = "mcp")]
     pub use belljar_mcp::{McpError, ServerTextError};
-    pub use belljar_runtime::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure};
+    pub use belljar_runtime::{DescribeError, Equipped, HostTool, RegistryError, ToolContext, ToolFailure};
 }
 
 /// The engines, which make cells. [`RuntimeBuilder::engine`] takes any of them.

@@ -3,6 +3,8 @@
 mod agent;
 mod cache;
 mod mcp;
+mod secrets;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -11,6 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::agent::{AgentArgs, ModelArgs};
 pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
 pub(crate) use self::mcp::McpArgs;
+pub(crate) use self::secrets::{GivenSecret, SecretArgs};
+pub(crate) use self::tools::{SchemaForm, ToolFiles, ToolsCommand};
 use crate::{env, exit, units};
 
 /// The whole command line.
@@ -43,6 +47,9 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Build the container image of a sandbox, unless it exists already, and print its name
     Build(BuildArgs),
+    /// Show what a model should know of the functions in Python files. Nothing of them runs
+    #[command(subcommand)]
+    Tools(ToolsCommand),
     /// Manage the packages that belljar keeps on this machine
     #[command(subcommand)]
     Cache(CacheCommand),
@@ -259,9 +266,8 @@ pub(crate) struct SandboxArgs {
     /// Use this version of Python and no other, such as 3.11
     #[arg(long, value_name = "VERSION")]
     pub(crate) python: Option<String>,
-    /// Give the script this variable of your own environment as a secret. May be repeated
-    #[arg(long, value_name = "NAME")]
-    pub(crate) secret: Vec<String>,
+    #[command(flatten)]
+    pub(crate) secrets: SecretArgs,
     /// With docker, if this program runs in a container itself: what the daemon's host calls a path
     /// here. May be repeated
     #[arg(long, value_name = "HERE=THERE", env = env::HOST_PATH_MAP, hide_env_values = true, value_delimiter = ',')]

@@ -31,6 +31,7 @@ mod printer;
 mod progress;
 mod requirements;
 mod script;
+mod secrets;
 mod settings;
 mod shell;
 mod startup;

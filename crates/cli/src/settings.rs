@@ -4,7 +4,6 @@
 //! After [`Settings::resolve`] nothing asks again where a value came from or whether it was given.
 //! The command line parser has already put options over environment.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -12,10 +11,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::FileResource;
 use belljar::config::{ConfigError, HostPathMap};
 use belljar::engine::{Docker, Local, Native};
-use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secret, ToolSource};
+use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secrets, ToolSource};
 
-use crate::args::{EngineName, SandboxArgs};
-use crate::requirements;
+use crate::args::{EngineName, GivenSecret, SandboxArgs};
+use crate::{requirements, secrets};
 
 /// Fields of a config and the options that set them. With it, an error can name what was typed.
 const OPTIONS: [(&str, &str); 11] = [
@@ -38,8 +37,10 @@ pub(crate) struct Settings {
     /// The config and its tools. Cells are made on demand, because a command runs one script and is
     /// not a service.
     pub(crate) blueprint: Blueprint,
-    /// Values of the secrets that the config names, if this environment has them.
-    pub(crate) secrets: BTreeMap<String, Secret>,
+    /// Values of the secrets that the config and the tools name.
+    pub(crate) secrets: Secrets,
+    /// What the owner of the secrets should know.
+    pub(crate) warnings: Vec<String>,
     /// Whether the sandbox file says what mode scripts run in.
     pub(crate) has_mode: bool,
     /// The engine that was chosen.
@@ -60,21 +61,10 @@ impl Settings {
         for path in &options.tool {
             tools.extend(ToolSource::read(path)?);
         }
-        let (mut secrets, missing) = look_up(&config.secrets)?;
-        if !missing.is_empty() {
-            bail!(
-                "no value for {}: set it in the environment that belljar runs in",
-                missing.iter().map(|name| format!("secret {name}")).collect::<Vec<_>>().join(", ")
-            );
-        }
-        // The guest does not get the secrets that the proxy adds. The policy itself reports a
-        // missing one.
-        let injected: Vec<String> =
-            config.network_policy.inject.iter().map(|injection| injection.secret.clone()).collect();
-        secrets.extend(look_up(&injected)?.0);
+        let (secrets, warnings) = secrets::look_up(&config, &tools, &options.secrets)?;
         let host_path_map = options.map_path.iter().map(|pair| path_pair(pair)).collect::<Result<_>>()?;
         let blueprint = Blueprint { tools, ..Blueprint::new(config) };
-        Ok(Self { blueprint, secrets, has_mode, engine, host_path_map })
+        Ok(Self { blueprint, secrets, warnings, has_mode, engine, host_path_map })
     }
 
     /// The library, set up with these settings.
@@ -144,9 +134,9 @@ fn overlay(config: &mut SandboxConfig, options: &SandboxArgs) -> Result<()> {
     }
     let listed = requirements::read_all(&options.requirements, config.allow_source_builds)?;
     *config = config.with_tool_dependencies(options.dep.iter().cloned().chain(listed));
-    for name in &options.secret {
-        if !config.secrets.contains(name) {
-            config.secrets.push(name.clone());
+    for GivenSecret { name, .. } in options.secrets.given()? {
+        if !config.secrets.contains(&name) {
+            config.secrets.push(name);
         }
     }
     for assignment in &options.env {
@@ -220,20 +210,6 @@ fn path_pair(pair: &str) -> Result<(PathBuf, PathBuf)> {
             bail!("--map-path {pair:?}: must be HERE=THERE, two absolute paths, such as /app/data=/srv/data")
         }
     }
-}
-
-/// The secrets' values, and the names of the secrets without a value. An empty value counts as
-/// none, because the guest's check sees it so.
-fn look_up(names: &[String]) -> Result<(BTreeMap<String, Secret>, Vec<String>)> {
-    let (mut found, mut missing) = (BTreeMap::new(), Vec::new());
-    for name in names {
-        match std::env::var(name) {
-            Ok(value) if !value.is_empty() => drop(found.insert(name.clone(), Secret::new(value))),
-            Err(std::env::VarError::NotUnicode(_)) => bail!("secret {name}: its value is not UTF-8"),
-            _ => missing.push(name.clone()),
-        }
-    }
-    Ok((found, missing))
 }
 
 /// Adds the option to an error. Mistakes in the file were found when it was read, so this one was

@@ -119,7 +119,8 @@ fn environment() -> String {
     let installers = "Packages are installed with the settings of `pip` and `uv` in the environment \
                       (`PIP_INDEX_URL`, `UV_INDEX`, …), but for those that would change where packages go.";
     let secrets = "The names in a sandbox's `secrets`, and those given to `--secret`, are looked up in the \
-                   command's environment.";
+                   command's environment, unless `--secret NAME=SOURCE` or a `--secrets-file` has their values. \
+                   The names in a tool file are not.";
     page + &format!("\n## Installers and secrets\n\n{}\n{}", wrapped(installers, ""), wrapped(secrets, ""))
 }
 

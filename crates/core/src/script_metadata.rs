@@ -4,6 +4,8 @@
 //!  # /// script                      the first line of the block
 //!  # requires-python = ">=3.11"      TOML, each line behind `# `
 //!  # dependencies = ["pandas<3"]
+//!  # [tool.belljar]
+//!  # secrets = ["API_KEY"]           of a tool file: names of the secrets that it needs
 //!  # ///                             the last line
 //! ```
 //!
@@ -13,7 +15,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::config::{PythonRange, Requirement, RequirementFault, SandboxConfig};
+use crate::config::{ConfigError, PythonRange, Requirement, RequirementFault, SandboxConfig, check_secrets};
 
 /// The first line of a block.
 const OPEN: &str = "# /// script";
@@ -39,6 +41,9 @@ pub struct ScriptMetadata {
     pub requires_python: Option<PythonRange>,
     /// The line that says so, or the first line of the block.
     pub python_line: usize,
+    /// Names of the secrets it needs. Whoever runs a tool file gives them to the cells that have
+    /// it. A script is given none because it asks: a model may have written it.
+    pub secrets: Vec<String>,
 }
 
 /// A block that cannot be used, and its line.
@@ -76,6 +81,14 @@ pub enum ScriptMetadataFault {
         /// The rule it breaks.
         reason: RequirementFault,
     },
+    /// No secret can have that name.
+    #[error("secret {name:?} is invalid: {reason}")]
+    Secret {
+        /// The name.
+        name: String,
+        /// The rule it breaks.
+        reason: String,
+    },
     /// `requires-python` is not a range of versions.
     #[error("requires-python: {reason}")]
     Range {
@@ -98,9 +111,30 @@ struct Block {
     #[serde(default)]
     dependencies: Vec<Spanned<String>>,
     requires_python: Option<Spanned<String>>,
-    /// Settings of other programs.
-    #[serde(rename = "tool")]
-    _tool: Option<toml::Table>,
+    #[serde(default)]
+    tool: Tools,
+}
+
+/// Settings of programs. Those of others are not looked at.
+#[derive(Default, Deserialize)]
+struct Tools {
+    #[serde(default)]
+    belljar: Settings,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default)]
+    secrets: Vec<Spanned<String>>,
+}
+
+/// The rule that a name breaks.
+fn rule(error: ConfigError) -> String {
+    match error {
+        ConfigError::Invalid { rule, .. } => rule,
+        other => other.to_string(),
+    }
 }
 
 impl ScriptMetadata {
@@ -132,7 +166,18 @@ impl ScriptMetadata {
                 failed(text.span().start, ScriptMetadataFault::Range { reason: error.to_string() })
             })?);
         }
-        Ok(Some(Self { dependencies, requires_python, python_line }))
+        let mut secrets: Vec<String> = Vec::new();
+        for secret in block.tool.belljar.secrets {
+            let at = secret.span().start;
+            let name = secret.into_inner();
+            check_secrets(std::slice::from_ref(&name)).map_err(|error| {
+                failed(at, ScriptMetadataFault::Secret { reason: rule(error), name: name.clone() })
+            })?;
+            if !secrets.contains(&name) {
+                secrets.push(name);
+            }
+        }
+        Ok(Some(Self { dependencies, requires_python, python_line, secrets }))
     }
 
     /// A config that also has the script's packages. A config that names a Python which the script
@@ -212,6 +257,22 @@ mod tests {
             assert_eq!(metadata.dependencies, ["requests<3", "rich; python_version < '4'"]);
             assert_eq!(metadata.requires_python.as_ref().unwrap().to_string(), ">=3.11");
             assert_eq!(metadata.python_line, 3);
+        }
+    }
+
+    #[test]
+    fn a_tool_file_names_its_secrets() {
+        let block = |settings: &str| format!("# /// script\n# [tool.belljar]\n# {settings}\n# ///\n");
+        assert_eq!(of(&block("secrets = ['A', 'B', 'A']")).secrets, ["A", "B"]);
+        assert_eq!(of("# /// script\n# ///\n").secrets, [""; 0]);
+        for (settings, expected) in [
+            ("secrets = ['a b']", "line 3: secret \"a b\" is invalid: must be a name of ASCII letters"),
+            ("secrets = ['LD_PRELOAD']", "line 3: secret \"LD_PRELOAD\" is invalid: must not be set"),
+            ("secrets = 'A'", "line 3: the block `# /// script` cannot be read: "),
+            ("secret = ['A']", "line 3: the block `# /// script` cannot be read: unknown field `secret`"),
+        ] {
+            let text = refusal(&block(settings));
+            assert!(text.starts_with(expected), "{text}");
         }
     }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
 use belljar_core::tool::Tool;
+use belljar_core::{ScriptMetadata, ScriptMetadataError, Secret};
 
 use crate::cell::Cell;
 use crate::{Capabilities, EngineError, Progress};
@@ -116,6 +116,9 @@ impl Blueprint {
 ///
 /// Files are loaded once for all cells. One that reads a secret of the config while it is loaded is
 /// loaded in each cell instead, before the first script. If it fails there, the run fails.
+///
+/// A file can say in a `# /// script` block which packages and secrets it needs
+/// ([`ScriptMetadata`]). A runtime gives them to the cells that have the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSource {
     /// Its file name, ending in `.py`.
@@ -136,6 +139,11 @@ pub struct UnreadableTool {
 }
 
 impl ToolSource {
+    /// What the file says that it needs, in its `# /// script` block.
+    pub fn needs(&self) -> Result<Option<ScriptMetadata>, ScriptMetadataError> {
+        ScriptMetadata::of(&self.source)
+    }
+
     /// Reads one file, or every file of a directory that ends in `.py`, by name.
     pub fn read(path: &Path) -> Result<Vec<Self>, UnreadableTool> {
         let failed = |path: &Path, source| UnreadableTool { path: path.to_owned(), source };

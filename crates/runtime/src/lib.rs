@@ -68,9 +68,11 @@ pub use files::{FileEntry, FilesError, SessionFiles};
 pub use inquiry::{Completions, Variable};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
-pub use secrets::{SecretError, Secrets};
+pub use secrets::{
+    MissingSecret, SecretError, SecretSource, SecretSourceError, Secrets, UnknownSecretSource,
+};
 pub use session::Session;
 pub use sink::EventSink;
 pub use stdin::{stdin_from_async_reader, stdin_from_reader, stdin_from_stream};
 pub use stream::Execution;
-pub use tools::{Equipped, HostTool, RegistryError, ToolContext, ToolFailure, ToolRegistry};
+pub use tools::{DescribeError, Equipped, HostTool, RegistryError, ToolContext, ToolFailure, ToolRegistry};

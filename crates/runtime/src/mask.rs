@@ -13,12 +13,15 @@
 //! * `forms` says what is searched for: the value itself, the value as Python's `repr` or JSON
 //!   escapes it, and each line of a value of several lines.
 //! * `search` finds all of that in one pass. It is built once for a sandbox.
+//! * `encodings` decodes base64, hexadecimal and percent-encoding on the way, so that values are
+//!   found in those too.
 //! * `stream` masks text that arrives in pieces, and whole text in the same way.
 //! * `tokens` takes JSON apart.
 //!
-//! This stops accidents, but not a thief: a script can encode a value on purpose, or spread it over
-//! two log lines. Do not grant a secret to a script that must not have it.
+//! This stops accidents, but not a thief: a script can encode a value in its own way, or twice, or
+//! spread it over two log lines. Do not grant a secret to a script that must not have it.
 
+mod encodings;
 mod forms;
 mod search;
 mod stream;
@@ -93,7 +96,9 @@ impl Mask {
     pub(crate) fn host(&self, name: &str) -> String {
         let Some(values) = &self.0 else { return name.to_owned() };
         let search = values.in_hosts.get_or_init(|| Search::new(values.plain.iter().map(Vec::as_slice)));
-        replace(search, name.to_ascii_lowercase().as_bytes(), name)
+        // An encoding of the value as it is, before one of the value in lower case.
+        let name = self.text(name.into());
+        replace(search, name.to_ascii_lowercase().as_bytes(), &name)
     }
 
     /// The JSON value without the secrets. They are hidden in strings, keys and numbers. Such a
@@ -175,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    fn mask(values: &[&str]) -> Mask {
+    pub(super) fn mask(values: &[&str]) -> Mask {
         let secrets: Vec<_> = values.iter().map(|value| Secret::new(*value)).collect();
         Mask::new(&secrets)
     }
@@ -213,8 +218,14 @@ mod tests {
         let mask = mask(&["hunter2"]);
         let encoded =
             r#"{"a":{"__bytes__":"bXkgaHVudGVyMg=="},"b":{"__bytes__":"b2s="},"c":"bXkgaHVudGVyMg=="}"#;
-        let expected = r#"{"a":{"__bytes__":"***"},"b":{"__bytes__":"b2s="},"c":"bXkgaHVudGVyMg=="}"#;
+        let expected = r#"{"a":{"__bytes__":"***"},"b":{"__bytes__":"b2s="},"c":"bXkg***=="}"#;
         assert_eq!(masked_json(&mask, encoded), expected);
+        // However short it is: here it is known what the text is.
+        let mask = self::mask(&["abcd"]);
+        assert_eq!(
+            masked_json(&mask, r#"[{"__bytes__":"YWJjZA=="},"YWJjZA=="]"#),
+            r#"[{"__bytes__":"***"},"YWJjZA=="]"#
+        );
     }
 
     #[test]

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use belljar_core::Secret;
+use belljar_core::tool::ToolSet;
 use belljar_engine::pool::{LiveTemplate, PoolOptions, SandboxPool};
 use belljar_engine::{
     Background, Blueprint, BoxFuture, Capabilities, Engine, EngineError, IntoEngine, Progress,
 };
 
 use crate::executor::ScriptExecutor;
-use crate::{Equipped, RuntimeError, Sandbox, Secrets, ToolRegistry};
+use crate::tools::{self, Needs};
+use crate::{DescribeError, Equipped, RuntimeError, Sandbox, Secrets, ToolRegistry};
 
 /// Belljar, embedded. It needs nothing around it. Cheap to clone; all clones are one runtime.
 ///
@@ -60,9 +63,10 @@ impl RuntimeBuilder {
     }
 
     /// Values for the secrets that configs name: a map, [`Secrets::from_env`], or both. A cell gets
-    /// only the secrets its config names. In everything its scripts say, each value is replaced by
-    /// `***`. The engine's proxy gets the secrets that the config injects. A value must have at
-    /// least four bytes. [`Secrets`] says what else is refused.
+    /// only the secrets its config and its guest tools name. In everything its scripts say, each
+    /// value is replaced by `***`, in base64, hexadecimal and percent-encoded too. The engine's
+    /// proxy gets the secrets that the config injects. A value must have at least four bytes.
+    /// [`Secrets`] says what else is refused.
     #[must_use]
     pub fn secrets(mut self, secrets: impl Into<Secrets>) -> Self {
         self.secrets = secrets.into();
@@ -184,12 +188,24 @@ impl Runtime {
         mut blueprint: Blueprint,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Sandbox, RuntimeError> {
+        let needs = Needs::add(&mut blueprint.config, &blueprint.tools)?;
         let config = blueprint.config.clone();
         self.secrets.check_for(&config)?;
+        // Those of other tools stay out here. They must be hidden, because answers may have them.
+        let elsewhere: Vec<_> = blueprint
+            .host_tools
+            .iter()
+            .flat_map(|tool| tool.secrets.iter().map(|name| (name, format!("tool {}", tool.name))))
+            .collect();
         let is_lenient = blueprint.is_lenient;
         if !is_lenient {
-            self.secrets.check_complete(&config)?;
+            let in_files = config.secrets.iter();
+            let in_files = in_files.flat_map(|name| needs.of(name).into_iter().map(move |file| (name, file)));
+            self.secrets.check_complete(&config, in_files.chain(elsewhere.iter().cloned()))?;
         }
+        let mut unseen: Vec<Secret> =
+            self.secrets.injected_by(&config).map(|(_, value)| value.clone()).collect();
+        unseen.extend(elsewhere.iter().filter_map(|(name, _)| self.secrets.get(name).cloned()));
         blueprint.injected =
             self.secrets.only(config.network_policy.inject.iter().map(|injection| &injection.secret));
         let hold = self.pool.open(blueprint, progress).await?;
@@ -198,11 +214,31 @@ impl Runtime {
             return Err(RuntimeError::Tools { reasons: broken });
         }
         let values = self.secrets.only(&config.secrets);
-        let injected: Vec<_> = self.secrets.injected_by(&config).map(|(_, value)| value.clone()).collect();
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
-            .with_secrets_hiding(config.secrets, Arc::new(values), &injected)
+            .with_secrets_hiding(config.secrets, Arc::new(values), &unseen)
             .with_warnings(hold.report().warnings.clone().into());
         Ok(Sandbox::new(hold, executor, self.checkout_timeout))
+    }
+
+    /// What a model should know of tools: prompt, JSON Schemas, stubs, for those of the host's and
+    /// for functions of Python files alike.
+    ///
+    /// Files are read in a cell of their own, with no network, secret or package, and nothing of
+    /// them runs. A name that two tools have, or that every script starts with, is an error that
+    /// names both.
+    ///
+    /// ```no_run
+    /// # use belljar_runtime::{Runtime, SandboxConfig, ToolRegistry};
+    /// # async fn example(runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolRegistry::new().guest("weather.py")?;
+    /// let equipped = tools.for_config(SandboxConfig::default());
+    /// println!("{}", runtime.describe(&equipped).await?.prompt());
+    /// let sandbox = runtime.sandbox(equipped).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn describe(&self, equipped: &Equipped) -> Result<ToolSet, DescribeError> {
+        tools::describe(self, equipped).await
     }
 
     /// Every template that is live or being prepared, including those that are only kept warm.

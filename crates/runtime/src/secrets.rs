@@ -1,17 +1,27 @@
-//! Where the values of secrets come from. `check` says which are refused.
+//! Where the values of secrets come from.
+//!
+//! * `source`: a variable, a file or a program, for one secret. `file`, `list`, `command` read
+//!   them.
+//! * `check` says which are refused.
 
 mod check;
+mod command;
+mod file;
+mod list;
+mod source;
 
 use std::collections::BTreeMap;
 
 use belljar_core::Secret;
 
-pub use self::check::SecretError;
+pub use self::check::{MissingSecret, SecretError};
+pub use self::source::{SecretSource, SecretSourceError, UnknownSecretSource};
 
 /// Values of secrets, by the names that configs use for them.
 ///
-/// A runtime gets them once. A cell gets those that its config grants (`secrets`). The engine's
-/// proxy gets those that the config injects (`network_policy.inject`). Nobody gets any others.
+/// A runtime gets them once. A cell gets those that its config (`secrets`) and its guest tools
+/// name. The engine's proxy gets those that the config injects (`network_policy.inject`). Nobody
+/// gets any others.
 ///
 /// ```
 /// use belljar_runtime::{Secret, Secrets};
@@ -21,8 +31,10 @@ pub use self::check::SecretError;
 /// assert!(secrets.get("API_KEY").is_some());
 /// ```
 ///
-/// The environment is read once, when this is made. So a value cannot change while a sandbox hides
-/// it.
+/// [`Secrets::from_file`] reads a list, and [`Secrets::with_source`] a value from a variable, a
+/// file or a program.
+///
+/// A source is read once, when this is made. So a value cannot change while a sandbox hides it.
 ///
 /// A secret reaches a script as an environment variable. So a value must not hold a NUL, and has at
 /// most 128 KiB with its name. A sandbox may have 1000 secrets and, with its `env`, 1 MiB of them.

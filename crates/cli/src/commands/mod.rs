@@ -10,6 +10,7 @@ mod manual;
 mod missing_module;
 mod run;
 mod shell;
+mod tools;
 
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
             Command::Build(options) => build::build(options, verbose).await,
+            Command::Tools(command) => tools::tools(command).await,
             Command::Cache(command) => cache::cache(command).await,
             Command::Docker(command) => docker::docker(command).await,
             Command::Completions(options) => manual::completions(&options),

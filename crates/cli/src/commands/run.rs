@@ -169,6 +169,9 @@ pub(super) async fn prepare(
     tools: ToolRegistry,
     (printer, verbose): (&Printer, bool),
 ) -> Result<Sandbox, CliError> {
+    for warning in &settings.warnings {
+        printer.warning(&quoted(warning))?;
+    }
     let mut preparation = Preparation::new(printer, verbose);
     let blueprint = settings.blueprint.clone();
     let sandbox = runtime.prepare_with(blueprint, tools, &mut |step| preparation.show(&step)).await;

@@ -16,7 +16,7 @@ fn the_chapter_about_scripts_tells_the_truth() {
 
 #[test]
 fn the_chapter_about_tools_tells_the_truth() {
-    chapter(include_str!("../../../../docs/guide/tools.md"), 4);
+    chapter(include_str!("../../../../docs/guide/tools.md"), 15);
 }
 
 #[test]

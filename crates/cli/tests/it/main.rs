@@ -29,3 +29,4 @@ mod shell_terminal;
 mod signals;
 mod terminal;
 mod tmux;
+mod tools;

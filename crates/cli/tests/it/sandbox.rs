@@ -1,4 +1,5 @@
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::belljar::{belljar, command, finish, run_json};
@@ -101,4 +102,85 @@ fn a_script_from_a_file_runs_like_one_from_stdin() {
     fs::write(&file, "emit_result({'größe': 1})").unwrap();
     let outcome = belljar(&["run", file.to_str().unwrap()], "");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "{\"größe\":1}\n"), "{outcome:#?}");
+}
+
+#[test]
+fn secrets_come_from_files_programs_and_other_variables() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, text: &str, mode: u32| {
+        fs::write(path(name), text).unwrap();
+        fs::set_permissions(path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    write("one", "from-a-file\n", 0o600);
+    write(
+        "list",
+        "# keys\nLISTED=from-the-list\nBELLJAR_TEST_KEY=also-from-the-list\nUNUSED=not-wanted\n",
+        0o600,
+    );
+    let options = [
+        format!("--secret=A=file:{}", path("one")),
+        "--secret=B=cmd:printf '%s\\n' 'from a program'".to_owned(),
+        "--secret=C=env:BELLJAR_TEST_OTHER".to_owned(),
+        "--secret=LISTED".to_owned(),
+        "--secret=BELLJAR_TEST_KEY".to_owned(),
+        format!("--secrets-file={}", path("list")),
+    ];
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let run = |script: &str| {
+        let mut run = command(&[&["run"], options.as_slice(), &["-"]].concat());
+        run.env("BELLJAR_TEST_OTHER", "from-a-variable").env("BELLJAR_TEST_KEY", "from-the-environment");
+        finish(run, script)
+    };
+    let names = "['A', 'B', 'C', 'LISTED', 'BELLJAR_TEST_KEY', 'UNUSED']";
+    let outcome = run(&format!("emit_result([os.environ.get(name, '')[::-1] for name in {names}])"));
+    let expected =
+        ["from-a-file", "from a program", "from-a-variable", "from-the-list", "also-from-the-list", ""]
+            .map(|value| value.chars().rev().collect::<String>());
+    assert_eq!(outcome.json(), serde_json::json!(expected), "{outcome:#?}");
+    assert!(!outcome.stderr.contains("every user"), "{outcome:#?}");
+    let outcome = run(
+        "import base64\nfor name in ('A', 'B', 'C'): print(base64.b64encode(os.environb[name.encode()]))",
+    );
+    assert!(outcome.stdout.lines().all(|line| line.starts_with("b'***")), "{outcome:#?}");
+    write("one", "from-a-file\n", 0o644);
+    let outcome = run("print(1)");
+    assert!(outcome.stderr.contains("one (mode 644), which has secrets: chmod 600 it"), "{outcome:#?}");
+    write("one", "from-a-file\n", 0o666);
+    let outcome = run("print(1)");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{outcome:#?}");
+    assert!(outcome.stderr.contains("secret A: ") && outcome.stderr.contains("(mode 666)"), "{outcome:#?}");
+}
+
+#[test]
+fn a_secret_without_a_source_is_told_and_no_value_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let tool = directory.path().join("weather.py");
+    let block =
+        "# /// script\n# [tool.belljar]\n# secrets = ['BELLJAR_TEST_TOOL']\n# ///\ndef f(): return 1\n";
+    fs::write(&tool, block).unwrap();
+    let tool = tool.to_str().unwrap();
+    let refusal = |options: &[&str]| {
+        let mut run = command(&[&["run"], options, &["-"]].concat());
+        run.env("BELLJAR_TEST_TOOL", "hunter2-hunter2");
+        let outcome = finish(run, "print(f(), os.environ['BELLJAR_TEST_TOOL'])");
+        assert!(!format!("{outcome:?}").contains("hunter2"), "{outcome:#?}");
+        outcome
+    };
+    // A tool file does not choose among the variables of whoever uses it.
+    let outcome = refusal(&["--tool", tool, "--secret", "BELLJAR_TEST_ONE"]);
+    let said = "no value for secret BELLJAR_TEST_ONE, secret BELLJAR_TEST_TOOL (tool file weather.py): ";
+    assert!(outcome.code == Some(2) && outcome.stderr.contains(said), "{outcome:#?}");
+    let outcome = refusal(&["--tool", tool, "--secret", "BELLJAR_TEST_TOOL"]);
+    assert_eq!(outcome.stdout, "1 ***\n", "{outcome:#?}");
+    for (option, said) in [
+        ("K=hunter2", "--secret K: its source must be env:VARIABLE, file:PATH or cmd:COMMAND"),
+        ("K=file:/no/such/file", "secret K: cannot read /no/such/file: No such file"),
+        ("K=cmd:/no/such/program hunter2", "secret K: the command \"/no/such/program\" cannot be started"),
+        ("K=cmd:sh -c 'echo hunter2; echo it is hunter2 >&2; exit 3'", "failed (exit status: 3): it is ***"),
+        ("K=env:BELLJAR_TEST_NOT_SET", "secret K: the variable BELLJAR_TEST_NOT_SET is not set"),
+    ] {
+        let outcome = refusal(&["--secret", option]);
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(said), "{option}: {outcome:#?}");
+    }
 }

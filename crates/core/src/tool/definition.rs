@@ -175,6 +175,12 @@ impl Tool {
         super::python::documentation(self).join("\n")
     }
 
+    /// Whether its name is one that every script has when it starts, such as `emit_result`. No tool
+    /// may have such a name.
+    pub fn is_given_to_scripts(&self) -> bool {
+        super::names::is_given_to_scripts(&self.name)
+    }
+
     /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)

@@ -6,8 +6,9 @@
 //!
 //! ```text
 //!  builders, JSON ──┬─► Tool ──validate──► ToolSet ──┬─► prompt, stubs          text for models
-//!  a stranger's ────┘                                ├─► OpenAI, Anthropic, MCP function calling
-//!  JSON Schema                                       └─► config, checksum       what a cell needs
+//!  a stranger's ────┤                                ├─► OpenAI, Anthropic, MCP function calling
+//!  JSON Schema      │                                └─► config, checksum       what a cell needs
+//!  Python files ────┘
 //!
 //!  a call's arguments ──► check_arguments ──► checked, defaults filled in ──► the tool
 //! ```
@@ -16,7 +17,8 @@
 //! * `set`: tools and the sandboxes they belong to. `needs`: what a sandbox must have for them.
 //!   `dependencies`: whose packages go together. `checksum`: whether what was built is still right.
 //! * `python`, `stubs`, `prompt`: tools as Python text. `schema`: tools as JSON Schema.
-//! * `stranger`: tools that others describe, none of which is trusted.
+//! * `stranger`: tools that others describe, none of which is trusted. `signature`: functions of
+//!   Python files, as the guest tells of them.
 //! * `arguments`: what a call may pass. `bytes`: what JSON has no word for.
 //!
 //! ```
@@ -56,6 +58,7 @@ mod prompt;
 mod python;
 mod schema;
 mod set;
+mod signature;
 mod stranger;
 mod stubs;
 #[cfg(test)]
@@ -70,3 +73,4 @@ pub use kind::{Kind, UnknownKind};
 pub use names::{LONGEST_TOOL_NAME, safe_tool_name};
 pub use parameter::Parameter;
 pub use set::{DEFAULT_SANDBOX, ToolSet};
+pub use signature::Signature;

@@ -42,6 +42,11 @@ pub(super) fn check_tool_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Whether every script has something of that name when it starts.
+pub(super) fn is_given_to_scripts(name: &str) -> bool {
+    HARNESS.contains(&name) || MODULES.contains(&name)
+}
+
 /// Returns the rule that a parameter's name breaks, if any.
 pub(super) fn check_identifier(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');

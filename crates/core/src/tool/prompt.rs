@@ -14,12 +14,14 @@ impl ToolSet {
         }
         let mut text =
             "These Python functions exist already. Call them; do not import or define them.\n".to_owned();
-        if self.iter().any(|tool| tool.failure == Failure::Response) {
+        let has_responses = self.iter().any(|tool| tool.failure == Failure::Response);
+        if has_responses {
             text += "A ToolResponse has success (bool), data and message (str). Check success before you use \
                      data.\n";
         }
         if self.iter().any(|tool| tool.failure == Failure::Exception) {
-            text += "Functions that return anything else raise an exception if they fail.\n";
+            text += if has_responses { "Functions that return anything else raise" } else { "They raise" };
+            text += " an exception if they fail.\n";
         }
         for tool in self.iter() {
             text += &format!("\n{}\n", signature(tool));

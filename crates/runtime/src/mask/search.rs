@@ -18,8 +18,17 @@ pub(super) struct Search {
     nodes: Vec<Node>,
     /// Where each first byte leads to. Most bytes of most texts are looked up here.
     first: Vec<State>,
+    /// The same for nodes with many children. There are few: each costs as many values.
+    wide: Vec<[State; 256]>,
     values: usize,
 }
+
+/// How many children a node may have before it gets a table. To look through a list of them takes
+/// longer than anything else here.
+const MANY: usize = 16;
+
+/// No table.
+const NARROW: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -36,21 +45,38 @@ struct Node {
     found: u32,
     /// How many of the last bytes may become a value with the bytes to come.
     pending: u32,
+    /// Its table in `wide`, or [`NARROW`].
+    table: u32,
 }
 
 impl Node {
     fn new(byte: u8, depth: u32, next_sibling: State) -> Self {
-        Self { byte, depth, next_sibling, first_child: START, fallback: START, found: 0, pending: 0 }
+        Self {
+            byte,
+            depth,
+            next_sibling,
+            first_child: START,
+            fallback: START,
+            found: 0,
+            pending: 0,
+            table: NARROW,
+        }
     }
 }
 
 impl Search {
     /// A search for values. None of them is empty.
     pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut search = Self { nodes: vec![Node::new(0, 0, START)], first: vec![START; 256], values: 0 };
+        let mut search = Self {
+            nodes: vec![Node::new(0, 0, START)],
+            first: vec![START; 256],
+            wide: Vec::new(),
+            values: 0,
+        };
         for value in values {
             search.add(value);
         }
+        search.widen();
         search.connect();
         search
     }
@@ -75,6 +101,11 @@ impl Search {
         self.first[usize::from(byte)]
     }
 
+    /// Whether a value begins with this byte.
+    pub(super) fn begins_with(&self, byte: u8) -> bool {
+        self.first[usize::from(byte)] != START
+    }
+
     /// The length of the longest value that ends with the last byte, or 0.
     pub(super) fn found(&self, state: State) -> usize {
         self.node(state).found as usize
@@ -85,23 +116,17 @@ impl Search {
         self.node(state).pending as usize
     }
 
-    /// Whether one of the values is in these bytes.
-    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
-        let mut state = START;
-        !self.is_empty()
-            && bytes.iter().any(|byte| {
-                state = self.step(state, *byte);
-                self.found(state) > 0
-            })
-    }
-
     fn node(&self, state: State) -> &Node {
         &self.nodes[state as usize]
     }
 
     /// The child of an inner node, or [`START`] where there is none.
     fn child(&self, parent: State, byte: u8) -> State {
-        let mut child = self.node(parent).first_child;
+        let parent = self.node(parent);
+        if parent.table != NARROW {
+            return self.wide[parent.table as usize][usize::from(byte)];
+        }
+        let mut child = parent.first_child;
         while child != START && self.node(child).byte != byte {
             child = self.node(child).next_sibling;
         }
@@ -131,6 +156,24 @@ impl Search {
             self.first[usize::from(byte)] = new;
         }
         new
+    }
+
+    /// Gives tables to nodes that have many children.
+    fn widen(&mut self) {
+        for state in 1..self.nodes.len() {
+            let (mut table, mut count) = ([START; 256], 0);
+            let mut child = self.nodes[state].first_child;
+            while child != START {
+                let Node { byte, next_sibling, .. } = *self.node(child);
+                table[usize::from(byte)] = child;
+                count += 1;
+                child = next_sibling;
+            }
+            if count > MANY {
+                self.nodes[state].table = u32::try_from(self.wide.len()).expect("there are fewer than nodes");
+                self.wide.push(table);
+            }
+        }
     }
 
     /// Works out fallbacks, from the shortest beginnings to the longest: each needs shorter ones.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::search::{Search, State};
+use super::encodings::{Reading, Span};
+use super::search::Search;
 use super::{HIDDEN, Mask};
 
 /// Masks a stream. What may be the beginning of a value is held back until that is known.
@@ -51,17 +52,17 @@ pub(super) fn replace(search: &Search, seen: &[u8], text: &str) -> String {
 /// Values that overlap become one `***`. Otherwise the rest of the second would be left.
 #[derive(Debug, Default)]
 struct Masking {
-    state: State,
-    /// How many bytes have come.
-    end: usize,
-    /// The last of them, which are not handed on yet.
+    reading: Reading,
+    /// How many bytes were handed on.
+    released: usize,
+    /// Those that came and were not.
     held: Vec<u8>,
     /// What is to be hidden, in order, without overlaps.
-    spans: VecDeque<Span>,
+    spans: VecDeque<Hidden>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct Hidden {
     start: usize,
     end: usize,
     /// Whether its `***` has been handed on.
@@ -73,31 +74,30 @@ impl Masking {
     fn push(&mut self, search: &Search, bytes: &[u8]) -> Vec<u8> {
         self.look(search, bytes);
         self.held.extend_from_slice(bytes);
-        self.release(self.end - search.pending(self.state))
+        // What is open may have been handed on already: see `Reading::open_from`.
+        self.release(self.reading.open_from(search).max(self.released))
     }
 
     /// What was held back. Nothing more will come.
     fn finish(mut self) -> Vec<u8> {
-        self.release(self.end)
+        self.release(self.reading.end())
     }
 
     /// Looks for values in the next bytes.
     fn look(&mut self, search: &Search, bytes: &[u8]) {
         for byte in bytes {
-            self.state = search.step(self.state, *byte);
-            self.end += 1;
-            match search.found(self.state) {
-                0 => {}
-                length => self.hide(self.end - length),
+            if let Some(found) = self.reading.read(search, *byte) {
+                self.hide(found);
             }
         }
     }
 
-    /// Hides everything from a place to here.
-    fn hide(&mut self, start: usize) {
-        let mut span = Span { start, end: self.end, is_told: false };
+    /// Hides a part of the text, as far as it has not been handed on.
+    fn hide(&mut self, found: Span) {
+        let mut span = Hidden { start: found.start.max(self.released), end: found.end, is_told: false };
         while let Some(last) = self.spans.back().filter(|last| last.end > span.start) {
             span.start = span.start.min(last.start);
+            span.end = span.end.max(last.end);
             span.is_told |= last.is_told;
             self.spans.pop_back();
         }
@@ -106,7 +106,7 @@ impl Masking {
 
     /// Hands on what is before a place. No value that is still to be found begins before it.
     fn release(&mut self, until: usize) -> Vec<u8> {
-        let held_from = self.end - self.held.len();
+        let held_from = self.released;
         let mut released = Vec::with_capacity(until - held_from);
         let mut at = held_from;
         while let Some(span) = self.spans.front_mut().filter(|span| span.start < until) {
@@ -123,6 +123,7 @@ impl Masking {
         }
         released.extend_from_slice(&self.held[at - held_from..until - held_from]);
         self.held.drain(..until - held_from);
+        self.released = until;
         released
     }
 }

@@ -4,6 +4,9 @@
 //! it the same way. So the kernel's rules for variables are the rules here. Errors name the secret
 //! and never show its value.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use belljar_core::Secret;
 use belljar_core::config::{ENTRY_BYTES, ENVIRONMENT_BYTES, POINTER_BYTES, SandboxConfig, entry_bytes};
 
@@ -58,17 +61,17 @@ pub enum SecretError {
         /// How long a value with that name may be.
         most: usize,
     },
-    /// A config names secrets, and nobody gave their values.
+    /// A config or its tools name secrets, and nobody gave their values.
     #[error(
         "sandbox `{sandbox}` needs secrets that have no value: {}. Give them to the runtime, or go on without them \
          (Blueprint::lenient)",
-        .names.join(", ")
+        .missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Missing {
         /// The sandbox.
         sandbox: String,
         /// Which, all of them.
-        names: Vec<String>,
+        missing: Vec<MissingSecret>,
     },
     /// There are too many.
     #[error(
@@ -96,6 +99,26 @@ pub enum SecretError {
         /// What they may take.
         most: usize,
     },
+}
+
+/// A secret without a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingSecret {
+    /// Its name.
+    pub name: String,
+    /// The tools that need it: `tool file weather.py`, `tool price`. Empty if only the config names
+    /// it.
+    pub needed_by: Vec<String>,
+}
+
+impl fmt::Display for MissingSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.needed_by.is_empty() {
+            true => f.write_str(&self.name),
+            false => write!(f, "{} ({})", self.name, self.needed_by.join(", ")),
+        }
+    }
 }
 
 impl Secrets {
@@ -146,13 +169,29 @@ impl Secrets {
         }
     }
 
-    /// Refuses a config whose secrets are not all here. An empty value counts as missing.
-    pub(crate) fn check_complete(&self, config: &SandboxConfig) -> Result<(), SecretError> {
-        let is_missing = |name: &&String| self.get(name).is_none_or(|value| value.expose().is_empty());
-        let names: Vec<String> = config.secrets.iter().filter(is_missing).cloned().collect();
-        match names.is_empty() {
+    /// Refuses a config and tools whose secrets are not all here. An empty value counts as missing.
+    /// `needed` are those that tools need, and which tool that is.
+    pub(crate) fn check_complete<'a>(
+        &self,
+        config: &'a SandboxConfig,
+        needed: impl IntoIterator<Item = (&'a String, String)>,
+    ) -> Result<(), SecretError> {
+        let mut all: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+        for name in &config.secrets {
+            all.entry(name).or_default();
+        }
+        for (name, tool) in needed {
+            all.entry(name).or_default().push(tool);
+        }
+        let is_missing = |name: &str| self.get(name).is_none_or(|value| value.expose().is_empty());
+        let missing: Vec<_> = all
+            .into_iter()
+            .filter(|(name, _)| is_missing(name))
+            .map(|(name, needed_by)| MissingSecret { name: name.clone(), needed_by })
+            .collect();
+        match missing.is_empty() {
             true => Ok(()),
-            false => Err(SecretError::Missing { sandbox: config.name.clone(), names }),
+            false => Err(SecretError::Missing { sandbox: config.name.clone(), missing }),
         }
     }
 
@@ -221,6 +260,30 @@ mod tests {
         assert_eq!(all(&"x".repeat(1970)).check_for(&shared), Ok(()));
         shared.env = [("OTHER".to_owned(), "x".repeat(20_000))].into();
         assert!(refusal(&all(&"x".repeat(1970)), &shared).contains("secrets and variables (`env`)"));
+    }
+
+    #[test]
+    fn all_that_is_missing_is_told_with_who_needs_it() {
+        let secrets = Secrets::new().with("HERE", Secret::new("hunter2")).with("EMPTY", Secret::new(""));
+        let config = config(&["HERE", "EMPTY", "GONE"]);
+        let names = ["GONE", "HERE", "TOOLS"].map(String::from);
+        let needed = || {
+            let by = |name, tool: &str| (name, tool.to_owned());
+            [
+                by(&names[0], "tool file a.py"),
+                by(&names[1], "tool b"),
+                by(&names[2], "tool b"),
+                by(&names[2], "tool c"),
+            ]
+        };
+        let text = secrets.check_complete(&config, needed()).unwrap_err().to_string();
+        let listed = "no value: EMPTY, GONE (tool file a.py), TOOLS (tool b, tool c). Give them";
+        assert!(text.contains(listed), "{text}");
+        let all = secrets.and(
+            [("EMPTY", "EMPTY"), ("GONE", "gone"), ("TOOLS", "tools")]
+                .map(|(name, value)| (name, Secret::new(value))),
+        );
+        assert_eq!(all.check_complete(&config, needed()), Ok(()));
     }
 
     #[test]

@@ -176,6 +176,14 @@ impl HostTool {
         self
     }
 
+    /// Names a secret that the closure uses. The runtime must have a value for it before anything
+    /// runs. No cell gets it, and where an answer has it, the script reads `***`.
+    #[must_use]
+    pub fn secret(mut self, name: impl Into<String>) -> Self {
+        self.tool.secrets.push(name.into());
+        self
+    }
+
     /// Has the function return what the tool found, and raise `ToolError` if it failed. Otherwise
     /// it returns a `ToolResponse` in any case.
     #[must_use]

@@ -14,16 +14,23 @@
 //! * `host` is one tool: what it is called with, its limits, what it answers.
 //! * `schema` turns the type of its arguments into a [`Tool`](belljar_core::tool::Tool).
 //! * `registry` collects tools for a sandbox.
+//! * `needs` is what files of guest tools say that they need.
+//! * `describe` is what a model should know of all of them.
 
 mod context;
+mod describe;
 mod host;
+mod needs;
 mod registry;
 mod schema;
 
 pub use context::ToolContext;
+pub use describe::DescribeError;
 pub use host::{HostTool, ToolFailure};
 pub use registry::{Equipped, RegistryError, ToolRegistry};
 
 pub(crate) use context::{MOST_WAITING, ToolProgress, progress_channel};
+pub(crate) use describe::describe;
 pub(crate) use host::Answer;
+pub(crate) use needs::Needs;
 pub(crate) use registry::HostTools;

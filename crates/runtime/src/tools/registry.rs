@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use belljar_core::config::SandboxConfig;
-use belljar_core::tool::{ToolError, ToolSet, safe_tool_name};
+use belljar_core::tool::{Tool, ToolError, ToolSet, safe_tool_name};
 use belljar_engine::{Blueprint, ToolSource, UnreadableTool};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,6 +25,12 @@ pub enum RegistryError {
     /// A tool file cannot be read.
     #[error(transparent)]
     File(#[from] UnreadableTool),
+    /// Two tool files have one name.
+    #[error("two tool files are called {file_name}, and they differ: give one of them another name")]
+    SameFile {
+        /// The name.
+        file_name: String,
+    },
 }
 
 /// Tools for a sandbox: Python files, and closures of this program.
@@ -106,13 +112,28 @@ impl ToolRegistry {
     }
 
     /// Adds the functions of a Python file, or of all such files in a directory. They run in the
-    /// cell.
+    /// cell. Two files must not have one name.
     pub fn guest(mut self, path: impl AsRef<Path>) -> Result<Self, RegistryError> {
-        self.guest.extend(ToolSource::read(path.as_ref())?);
+        for file in ToolSource::read(path.as_ref())? {
+            match self.guest.iter().find(|other| other.file_name == file.file_name) {
+                Some(other) if *other == file => {}
+                Some(_) => return Err(RegistryError::SameFile { file_name: file.file_name }),
+                None => self.guest.push(file),
+            }
+        }
         Ok(self)
     }
 
+    pub(super) fn guest_files(&self) -> &[ToolSource] {
+        &self.guest
+    }
+
+    pub(super) fn host_tools(&self) -> impl Iterator<Item = &Tool> {
+        self.host.values().map(|tool| &tool.tool)
+    }
+
     /// The tools of the host's, for a model: prompt, schemas, stubs.
+    /// [`Runtime::describe`](crate::Runtime::describe) has those of files too.
     pub fn descriptions(&self) -> ToolSet {
         let mut tools = ToolSet::new();
         for tool in self.host.values() {

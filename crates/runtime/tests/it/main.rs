@@ -12,6 +12,7 @@ mod channel;
 mod compatibility;
 mod confinement;
 mod dependencies;
+mod described_tools;
 mod displays;
 mod endings;
 mod ends;

@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has a tokio runtime to itself")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod encoded;
 mod journal;
 mod many;
 mod processes;

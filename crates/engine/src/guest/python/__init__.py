@@ -39,6 +39,7 @@ objects made ahead of need.
     strays      threads and processes that outlive a step
     inquiry     answers about a session, between two steps; loaded when it is asked for
     signatures  what functions of tool files look like, told from their source alone
+    hints, docstrings                                  what a model should know of them
 
 The host puts this package beside `template.json` and imports it by the name `belljar_harness`.
 Standard library only; CPython 3.9 and later.

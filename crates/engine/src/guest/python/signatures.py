@@ -3,11 +3,13 @@
 Nothing of a file runs: `ast` reads it. So this can be asked about a file that nobody trusts, that needs
 a package which is not there, or that waits for a secret. Every answer is JSON:
 
-    {"name", "file", "line", "is_async", "doc", "parameters", "returns"}   a function
+    {"name", "file", "line", "is_async", "doc", "description", "parameters", "returns"}   a function
     {"file", "line", "error"}                                              a file that cannot be read
 
-A parameter is `{"name", "kind", "annotation", "default", "required"}`. Annotations and defaults are
-source text, because their values exist only where the file runs.
+A parameter is `{"name", "kind", "annotation", "default", "required", "takes", "value", "description"}`.
+Annotations and defaults are source text, because their values exist only where the file runs. `takes`
+and `value` are what JSON can say of them: see `hints`. `description` is what the docstring says besides
+the parameters, and what it says about each: see `docstrings`.
 
 `tools` asks here for the names of functions that it cannot load yet.
 """
@@ -24,6 +26,10 @@ LONGEST_SOURCE = 1 << 20 if sys.version_info >= (3, 11) else 128 << 10
 
 def signatures(files):
     """The public functions of files, given as pairs of a name and a source text, in their order."""
+    global docstrings, hints
+    # When they are asked for: every zygote has this module, and few need those.
+    from . import docstrings, hints
+
     found = []
     for file, source in files:
         try:
@@ -75,18 +81,25 @@ def _signatures_of(file, source):
     if len(data) > LONGEST_SOURCE:
         raise ValueError(f"it is longer than {LONGEST_SOURCE:,} bytes")
     text = _Text(data)
-    return [
-        {
-            "name": name,
-            "file": file,
-            "line": node.lineno,
-            "is_async": isinstance(node, ast.AsyncFunctionDef),
-            "doc": _whole(ast.get_docstring(node)),
-            "parameters": _parameters(node.args, text),
-            "returns": text.of(node.returns),
-        }
-        for name, node in public_functions(ast.parse(source)).items()
-    ]
+    return [_signature(name, node, file, text) for name, node in public_functions(ast.parse(source)).items()]
+
+
+def _signature(name, node, file, text):
+    doc, parameters = _whole(ast.get_docstring(node)), _parameters(node.args, text)
+    description, said = docstrings.read(doc, {each["name"] for each in parameters})
+    for each in parameters:
+        note = each["takes"].pop("note")
+        each["description"] = said.get(each["name"]) or _whole(note) or ""
+    return {
+        "name": name,
+        "file": file,
+        "line": node.lineno,
+        "is_async": isinstance(node, ast.AsyncFunctionDef),
+        "doc": doc,
+        "description": description,
+        "parameters": parameters,
+        "returns": text.of(node.returns),
+    }
 
 
 def _parameters(arguments, text):
@@ -108,9 +121,17 @@ def _parameters(arguments, text):
             "annotation": text.of(each.annotation),
             "default": text.of(default),
             "required": default is None and not kind.startswith("var_"),
+            "takes": hints.hint(each.annotation),
+            "value": _value(default),
         }
         for each, kind, default in listed
     ]
+
+
+def _value(default):
+    """The value of a default in a list, or an empty list: `None` is a value."""
+    is_plain, value = (False, None) if default is None else hints.default(default)
+    return [value] if is_plain else []
 
 
 class _Text:

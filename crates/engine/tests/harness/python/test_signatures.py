@@ -34,13 +34,22 @@ class Signatures(unittest.TestCase):
                 """
             '''
         )
-        parameter = {"annotation": None, "default": None, "required": False}
+        takes = {"kind": "any", "nullable": False, "options": []}
+        parameter = {
+            "annotation": None,
+            "default": None,
+            "required": False,
+            "takes": takes,
+            "value": [],
+            "description": "",
+        }
         expected = {
             "name": "fetch",
             "file": "t.py",
             "line": 2,
             "is_async": True,
             "doc": "Fetches.\n\nWell:\n  indented.",
+            "description": "Fetches.\n\nWell:\n  indented.",
             "parameters": [
                 {
                     **parameter,
@@ -48,6 +57,7 @@ class Signatures(unittest.TestCase):
                     "kind": "positional_only",
                     "annotation": '"str | None"',
                     "required": True,
+                    "takes": {**takes, "kind": "str", "nullable": True},
                 },
                 {
                     **parameter,
@@ -55,9 +65,17 @@ class Signatures(unittest.TestCase):
                     "kind": "positional_or_keyword",
                     "annotation": "int",
                     "default": "1_000",
+                    "takes": {**takes, "kind": "int"},
+                    "value": [1000],
                 },
-                {**parameter, "name": "rest", "kind": "var_positional", "annotation": "dict[str, int]"},
-                {**parameter, "name": "deep", "kind": "keyword_only", "default": "False"},
+                {
+                    **parameter,
+                    "name": "rest",
+                    "kind": "var_positional",
+                    "annotation": "dict[str, int]",
+                    "takes": {**takes, "kind": "dict[str, int]"},
+                },
+                {**parameter, "name": "deep", "kind": "keyword_only", "default": "False", "value": [False]},
                 {**parameter, "name": "more", "kind": "var_keyword"},
             ],
             "returns": "list[int]",

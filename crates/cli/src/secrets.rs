@@ -1,0 +1,89 @@
+//! Where the command finds the values of secrets.
+//!
+//! | named by | its value is |
+//! |---|---|
+//! | `--secret NAME=SOURCE` | there |
+//! | `--secret NAME`, the sandbox file | in a `--secrets-file`, or in the environment |
+//! | a tool file | given by `--secret`, or in a `--secrets-file` |
+//!
+//! A tool file may be somebody else's, and could name any variable. So its secrets are not taken
+//! from the environment unless `--secret` says so.
+
+use anyhow::{Result, bail};
+use belljar::{SandboxConfig, SecretSource, Secrets, ToolSource};
+
+use crate::args::{GivenSecret, SecretArgs};
+
+/// The values of all secrets that a config and its tools name, and what their owner should know.
+/// Whatever has no value is told at once.
+pub(crate) fn look_up(
+    config: &SandboxConfig,
+    tools: &[ToolSource],
+    options: &SecretArgs,
+) -> Result<(Secrets, Vec<String>)> {
+    let (mut listed, mut warnings) = (Secrets::new(), Vec::new());
+    for path in &options.lists {
+        listed = listed.and(Secrets::from_file(path)?);
+        warnings.extend(SecretSource::File(path.clone()).warning());
+    }
+    let mut search = Search { listed, found: Secrets::new(), missing: Vec::new() };
+    for GivenSecret { name, source } in options.given()? {
+        if let Some(source) = source {
+            search.found = search.found.with_source(name, &source)?;
+            warnings.extend(source.warning());
+        }
+    }
+    for name in &config.secrets {
+        search.want(name, Some(name), || format!("secret {name}"))?;
+    }
+    for tool in tools {
+        // A block that cannot be read is reported when the sandbox is made.
+        let Ok(Some(needs)) = tool.needs() else { continue };
+        for name in &needs.secrets {
+            search.want(name, None, || format!("secret {name} (tool file {})", tool.file_name))?;
+        }
+    }
+    if !search.missing.is_empty() {
+        bail!(
+            "no value for {}: set it in the environment that belljar runs in, or say where it is with --secret NAME=file:PATH or \
+             --secrets-file FILE. What a tool file needs must be named by one of the two",
+            search.missing.join(", ")
+        );
+    }
+    // The guest does not get the secrets that the proxy adds. The policy itself reports a missing
+    // one.
+    for injection in &config.network_policy.inject {
+        search.want(&injection.secret, Some(&injection.secret), String::new)?;
+    }
+    Ok((search.found, warnings))
+}
+
+struct Search {
+    /// What the files have. Not all of it is wanted.
+    listed: Secrets,
+    found: Secrets,
+    /// What has no value, as a person reads it.
+    missing: Vec<String>,
+}
+
+impl Search {
+    /// Looks for a value in the files and, if it may be there, in a variable. An empty value counts
+    /// as none, because the guest's check sees it so.
+    fn want(&mut self, name: &str, variable: Option<&str>, what: impl Fn() -> String) -> Result<()> {
+        if self.found.get(name).is_some() {
+            return Ok(());
+        }
+        let listed = self.listed.get(name).filter(|value| !value.expose().is_empty()).cloned();
+        let is_set = |variable: &&str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+        let value = match (listed, variable.filter(is_set)) {
+            (Some(value), _) => value,
+            (None, Some(variable)) => SecretSource::Environment(variable.to_owned()).read(name)?,
+            (None, None) => {
+                self.missing.push(what());
+                return Ok(());
+            }
+        };
+        self.found = std::mem::take(&mut self.found).with(name, value);
+        Ok(())
+    }
+}
