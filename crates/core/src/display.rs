@@ -124,10 +124,7 @@ pub struct Received {
 impl Received {
     /// Takes a guest's word for nothing. `keep` is told the type of each form. It may change the
     /// form but not its kind, or drop it.
-    pub fn read(
-        data: &RawValue,
-        mut keep: impl FnMut(&str, &mut DisplayData, &mut Repairs) -> bool,
-    ) -> Self {
+    pub fn read(data: &RawValue, mut keep: impl FnMut(&str, &mut DisplayData, &mut Repairs) -> bool) -> Self {
         let mut received = Self { display: None, refused: 0, unwanted: 0, repairs: Repairs::default() };
         let Ok(written) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(data.get()) else {
             received.refused = 1;

@@ -85,8 +85,10 @@ display({"image/\x1b[2J": b"x"}, raw=True)
 
 #[test]
 fn json_has_every_form() {
-    let (_, result) =
-        run_json(&[], "display({'text/html': '<b>', 'image/x-any': b'hi', 'application/json': [1]}, raw=True)");
+    let (_, result) = run_json(
+        &[],
+        "display({'text/html': '<b>', 'image/x-any': b'hi', 'application/json': [1]}, raw=True)",
+    );
     let expected = json!([{"data": {"text/html": "<b>", "image/x-any": "aGk=", "application/json": [1]}}]);
     assert_eq!(result["displays"], expected, "{result:#}");
 }

@@ -39,7 +39,10 @@ mod tests {
     fn a_file_is_named_by_what_is_in_it() {
         let figure = r#"{"text/plain":"<Figure>","image/png":"iVBORw0KGgo="}"#;
         assert_eq!(names(figure), ["display-3.png"]);
-        assert_eq!(display(figure).files(1).next(), Some(("display-1.png".to_owned(), &b"\x89PNG\r\n\x1a\n"[..])));
+        assert_eq!(
+            display(figure).files(1).next(),
+            Some(("display-1.png".to_owned(), &b"\x89PNG\r\n\x1a\n"[..]))
+        );
         let plotly = r#"{"application/vnd.plotly.v1+json":{},"text/html":"<div>","text/plain":"Figure"}"#;
         assert_eq!(names(plotly), ["display-3.plotly.json", "display-3.html"]);
         assert_eq!(names(r#"{"text/plain":"5"}"#), ["display-3.txt"]);

@@ -10,7 +10,6 @@ import threading
 from .output import stderr
 from .traces import own_frames, trace
 
-
 #: The name of a script that was read from stdin, as `python -` has it.
 FROM_STDIN = "-"
 

@@ -51,7 +51,9 @@ class Spawned(Place):
         names = ("A", "B", "C", "D", "E", "LATER", "no_such_module")
         self.assertEqual([found[name] for name in names], [1, 2, [3], -2, {0: 0, 1: 1, 2: 2}, 5, None])
         self.assertEqual((found["f"](1), found["K"].z, found["square"](3)), (2, 2, 9))
-        self.assertEqual((found["P"](4).x, found["WORD"].pattern, found["f"].__module__), (4, "x", "__mp_main__"))
+        self.assertEqual(
+            (found["P"](4).x, found["WORD"].pattern, found["f"].__module__), (4, "x", "__mp_main__")
+        )
         self.assertEqual(found["os"], os)
         self.assertFalse({"H", "i", "broken", "_run", "emit_result"} & set(found))
 
@@ -60,7 +62,9 @@ class Spawned(Place):
         self.assertEqual((found["x"], found["z"], "y" in found), (3, "__mp_main__", False))
 
     def test_a_guarded_script_that_awaits_defines_what_it_can(self):
-        found = self.child("def f(): return 1\nimport asyncio\nif __name__ == '__main__':\n    await asyncio.sleep(0)\n")
+        found = self.child(
+            "def f(): return 1\nimport asyncio\nif __name__ == '__main__':\n    await asyncio.sleep(0)\n"
+        )
         self.assertEqual(found["f"](), 1)
 
     def test_steps_of_a_session_are_one_script(self):
