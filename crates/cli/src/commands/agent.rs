@@ -71,12 +71,13 @@ impl Work<'_> {
             interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
         };
         let mode = options.mode.into();
-        let orchestrator = ToolOrchestrator::new(sandbox, model).tools(described).mode(mode).limited(|limits| {
-            limits.attempts = options.max_attempts;
-            limits.steps = options.max_steps;
-            limits.time = options.max_time;
-            limits.tokens = options.max_tokens;
-        });
+        let orchestrator =
+            ToolOrchestrator::new(sandbox, model).tools(described).mode(mode).limited(|limits| {
+                limits.attempts = options.max_attempts;
+                limits.steps = options.max_steps;
+                limits.time = options.max_time;
+                limits.tokens = options.max_tokens;
+            });
         self.follow(orchestrator.stream(task), interrupts).await
     }
 
