@@ -92,6 +92,11 @@ impl Mask {
         }
     }
 
+    /// Whether a value is in the text.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.search().is_some_and(|search| search.is_in(text.as_bytes()))
+    }
+
     /// A host's name without the values. Names have no case, and clients may change it.
     pub(crate) fn host(&self, name: &str) -> String {
         let Some(values) = &self.0 else { return name.to_owned() };

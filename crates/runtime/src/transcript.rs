@@ -91,6 +91,11 @@ impl Failure {
 }
 
 impl Transcript {
+    /// Hides the secrets that the run was granted.
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
     /// An empty transcript. `mask` hides the secrets that the run was granted.
     pub(crate) fn new(id: ExecutionId, mode: ExecutionMode, mask: Mask) -> Self {
         Self {
@@ -301,9 +306,6 @@ impl Transcript {
         result.stdout = self.stdout.text;
         result.stderr = self.stderr.text;
         result.files = facts.files.files.clone();
-        for file in &mut result.files {
-            file.name = self.mask.text(file.name.as_str().into()).into_owned();
-        }
         result.error = error;
         result.traceback = self.failure.and_then(|failure| failure.traceback);
         result.warnings = facts.conditions.warnings.to_vec();

@@ -205,7 +205,7 @@ impl<'s> Conversation<'_, 's> {
         let used = self.cell.usage().since(used_before);
         let elapsed = started.elapsed();
         let files = match wanted {
-            Some(wanted) => wanted.collect(self.cell).await,
+            Some(wanted) => wanted.collect(self.cell, self.transcript.mask()).await,
             None => Collection::default(),
         };
         let facts = Facts {

@@ -12,6 +12,7 @@ use glob::{MatchOptions, Pattern};
 
 use super::digest::{Digest, in_hexadecimal};
 use super::{FilesError, Given, MOST_ENTRIES};
+use crate::mask::Mask;
 
 /// How long collecting may take. The script is over, so its own limit does not count any more.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -88,17 +89,23 @@ impl Wanted {
     }
 
     /// Collects from a cell. Nothing is lost if that fails: what is missing is named.
-    pub(crate) async fn collect(mut self, cell: &mut dyn Cell) -> Collection {
+    /// A file whose name holds a secret is left out: under another name it could not be found.
+    pub(crate) async fn collect(mut self, cell: &mut dyn Cell, mask: &Mask) -> Collection {
         let mut collection = Collection::default();
-        if let Err(error) = self.collect_into(cell, &mut collection).await {
+        if let Err(error) = self.collect_into(cell, mask, &mut collection).await {
             collection.warnings.push(format!("not all files could be collected: {error}"));
         }
         collection
     }
 
-    async fn collect_into(&mut self, cell: &mut dyn Cell, collection: &mut Collection) -> io::Result<()> {
+    async fn collect_into(
+        &mut self,
+        cell: &mut dyn Cell,
+        mask: &Mask,
+        collection: &mut Collection,
+    ) -> io::Result<()> {
         let mut workspace = cell.files().await?;
-        let done = self.collect_from(&mut *workspace, collection).await;
+        let done = self.collect_from(&mut *workspace, mask, collection).await;
         workspace.close().await?;
         done
     }
@@ -106,6 +113,7 @@ impl Wanted {
     async fn collect_from(
         &mut self,
         workspace: &mut dyn Files,
+        mask: &Mask,
         collection: &mut Collection,
     ) -> io::Result<()> {
         let mut listing = workspace.list(MOST_ENTRIES).await?;
@@ -122,6 +130,10 @@ impl Wanted {
                 continue;
             }
             let path = match self.path_of(entry) {
+                Ok(Some(path)) if mask.is_in(path.as_str()) => {
+                    left_out.add(&entry.path, "its name holds the value of a secret");
+                    continue;
+                }
                 Ok(Some(path)) => path,
                 Ok(None) => continue,
                 Err(reason) => {

@@ -12,7 +12,7 @@ use crate::{NAME, assert_absent, granted};
 const VALUE: &str = "s3cr\"et\\ v\u{e4}lue$^";
 
 /// Every way a script has to say something.
-const SLIPS: [(&str, Verdict); 17] = [
+const SLIPS: [(&str, Verdict); 18] = [
     ("print(key)\nemit_result(1)", Verdict::Ok),
     ("import sys\nprint('a', key, file=sys.stderr)\nemit_result(1)", Verdict::Ok),
     // In two pieces, with a frame between them so that the host cannot take them for one.
@@ -41,6 +41,7 @@ const SLIPS: [(&str, Verdict); 17] = [
         "display({'text/x-' + key.lower(): 'typed', 'text/' + key: 'typed', 'text/plain': 'x'}, raw=True)\nemit_result(1)",
         Verdict::Ok,
     ),
+    ("open('named ' + key, 'w').close()\nemit_result(1)", Verdict::Ok),
     ("emit_result({'raw': key.encode(), 'more': [b'x' + key.encode()]})", Verdict::Ok),
     ("raise ValueError(f'bad key {key}')", Verdict::Exception),
     ("raise SystemExit(key)", Verdict::Exited { code: 1 }),
@@ -50,7 +51,8 @@ const SLIPS: [(&str, Verdict); 17] = [
 
 async fn run_and_listen(sandbox: &Sandbox, script: &str) -> (Vec<Event>, ExecutionResult) {
     let mut events = Vec::new();
-    let request = ExecutionRequest::new(format!("key = os.environ['{NAME}']\n{script}"));
+    let request = ExecutionRequest::new(format!("key = os.environ['{NAME}']\n{script}"))
+        .collecting(["*"]);
     let running = sandbox.run_with(request, |event| events.push(event));
     let result = tokio::time::timeout(HANG, running).await.expect("the run hangs").unwrap();
     (events, result)
