@@ -38,7 +38,7 @@ pub static PYTHON: Guest = Guest {
 };
 
 /// The harness: one file to start, and the package beside it.
-static FILES: [GuestFile; 35] = [
+static FILES: [GuestFile; 37] = [
     GuestFile { path: layout::HARNESS, text: include_str!("harness.py") },
     part!("__init__"),
     part!("alarm"),
@@ -53,6 +53,7 @@ static FILES: [GuestFile; 35] = [
     part!("hosted"),
     part!("inquiry"),
     part!("interrupts"),
+    part!("keys"),
     part!("late_tools"),
     part!("library"),
     part!("loading"),
@@ -66,6 +67,7 @@ static FILES: [GuestFile; 35] = [
     part!("signatures"),
     part!("spawned"),
     part!("strays"),
+    part!("tables"),
     part!("template"),
     part!("tool_files"),
     part!("tool_loop"),
