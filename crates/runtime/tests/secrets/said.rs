@@ -12,7 +12,7 @@ use crate::{NAME, assert_absent, granted};
 const VALUE: &str = "s3cr\"et\\ v\u{e4}lue$^";
 
 /// Every way a script has to say something.
-const SLIPS: [(&str, Verdict); 16] = [
+const SLIPS: [(&str, Verdict); 17] = [
     ("print(key)\nemit_result(1)", Verdict::Ok),
     ("import sys\nprint('a', key, file=sys.stderr)\nemit_result(1)", Verdict::Ok),
     // In two pieces, with a frame between them so that the host cannot take them for one.
