@@ -1,7 +1,7 @@
 //! Failures of Belljar itself, or of a request. A model's failure is an outcome instead.
 
 use belljar_engine::{EngineError, Fault, Forked};
-use belljar_runtime::RuntimeError;
+use belljar_runtime::{DescribeError, RuntimeError};
 
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,9 @@ pub enum AgentError {
     /// Scripts cannot be run.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    /// The sandbox's tools could not be described to the model.
+    #[error(transparent)]
+    Tools(DescribeError),
     /// The tokio runtime that it was started on has been dropped, and the work with it.
     #[error("the task ended with the tokio runtime that it was started on")]
     Abandoned,
@@ -29,7 +32,18 @@ impl AgentError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Runtime(error) => error.fault(),
+            Self::Tools(DescribeError::Unanswered { .. }) => Fault::Internal,
+            Self::Tools(_) => Fault::Caller,
             Self::NoTask | Self::Limit { .. } | Self::Abandoned => Fault::Caller,
+        }
+    }
+}
+
+impl From<DescribeError> for AgentError {
+    fn from(error: DescribeError) -> Self {
+        match error {
+            DescribeError::Runtime(error) => Self::Runtime(error),
+            other => Self::Tools(other),
         }
     }
 }

@@ -29,10 +29,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tools = ToolRegistry::new().host("price", "The price of an item.", |it: Price| async move {
         Ok::<_, String>(if it.item == "tea" { 3 } else { 5 })
     })?;
-    let described = tools.descriptions();
     let runtime = Runtime::new().await?;
     let sandbox = runtime.sandbox(tools.for_config(SandboxConfig::default())).await?;
-    let orchestrator = ToolOrchestrator::new(sandbox, ScriptedModel::new(REPLIES)).tools(described);
+    let orchestrator = ToolOrchestrator::new(sandbox, ScriptedModel::new(REPLIES));
     let show = |event| {
         if let AgentEvent::StepEnded { step } = event {
             let ended = step.result.as_ref().map(|result| result.error.clone().unwrap_or("ok".into()));

@@ -208,6 +208,11 @@ impl Runtime {
         unseen.extend(elsewhere.iter().filter_map(|(name, _)| self.secrets.get(name).cloned()));
         blueprint.injected =
             self.secrets.only(config.network_policy.inject.iter().map(|injection| &injection.secret));
+        let tools = tools::Tools {
+            config: config.clone(),
+            files: blueprint.tools.clone(),
+            host: blueprint.host_tools.clone(),
+        };
         let hold = self.pool.open(blueprint, progress).await?;
         let broken: Vec<String> = hold.report().broken_tools().map(str::to_owned).collect();
         if !is_lenient && !broken.is_empty() {
@@ -217,7 +222,7 @@ impl Runtime {
         let executor = ScriptExecutor::new(self.engine.name(), config.resource_limits, config.execution_mode)
             .with_secrets_hiding(config.secrets, Arc::new(values), &unseen)
             .with_warnings(hold.report().warnings.clone().into());
-        Ok(Sandbox::new(hold, executor, self.checkout_timeout))
+        Ok(Sandbox::new(hold, executor, self.checkout_timeout, tools))
     }
 
     /// What a model should know of tools: prompt, JSON Schemas, stubs, for those of the host's and

@@ -1,7 +1,9 @@
 //! A config made ready, from which scripts get their cells.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use belljar_core::tool::ToolSet;
 use belljar_core::{Event, ExecutionRequest, ExecutionResult};
 use belljar_engine::pool::{CheckoutError, Lease, TemplateHold, TemplateStats};
 use belljar_engine::{CellUsage, Leftovers, TemplateReport, Until};
@@ -11,8 +13,8 @@ use crate::control::{RunHandle, Wishes};
 use crate::conversation::Listener;
 use crate::executor::{Run, ScriptExecutor};
 use crate::meters::{Identity, note_cell};
-use crate::tools::HostTools;
-use crate::{EventSink, Execution, RuntimeError, Session};
+use crate::tools::{HostTools, Tools, describe_in};
+use crate::{DescribeError, EventSink, Execution, RuntimeError, Session};
 
 /// A config made ready. Cheap to clone; all clones are one sandbox.
 ///
@@ -28,6 +30,7 @@ pub struct Sandbox {
     hold: TemplateHold,
     executor: ScriptExecutor,
     checkout_timeout: Option<Duration>,
+    tools: Arc<Tools>,
 }
 
 impl Sandbox {
@@ -35,8 +38,9 @@ impl Sandbox {
         hold: TemplateHold,
         executor: ScriptExecutor,
         checkout_timeout: Option<Duration>,
+        tools: Tools,
     ) -> Self {
-        Self { hold, executor, checkout_timeout }
+        Self { hold, executor, checkout_timeout, tools: Arc::new(tools) }
     }
 
     /// The same sandbox, with a limit on how long a run waits for a cell when all of them are in
@@ -65,6 +69,13 @@ impl Sandbox {
     /// The outcome of making it ready: interpreter, tools, warnings.
     pub fn report(&self) -> &TemplateReport {
         self.hold.report()
+    }
+
+    /// What a model should know of its tools, those of files and those of the host's alike: prompt,
+    /// JSON Schemas, stubs. Files are read in a cell of this sandbox, which has loaded them.
+    /// [`Runtime::describe`](crate::Runtime::describe) reads files before anything of them runs.
+    pub async fn describe_tools(&self) -> Result<ToolSet, DescribeError> {
+        describe_in(Some(self), &self.tools).await
     }
 
     /// Makes `count` cells ready ahead of need, once. The config's `pool_size` says how many are

@@ -10,7 +10,7 @@ use super::turn::milliseconds;
 use super::{AgentEvent, AgentHandle, AgentSink, ToolOrchestrator};
 use crate::AgentError;
 use crate::model::{Message, ModelError, TokenUsage};
-use crate::prompt::{describe, first_message, system_message};
+use crate::prompt::{first_message, system_message};
 use crate::record::{AgentMode, GaveUp, Outcome, RunRecord, StepRecord};
 use crate::task::Task;
 
@@ -63,18 +63,14 @@ impl<'a> Driver<'a> {
         task: &'a Task,
         sink: &'a mut dyn AgentSink,
     ) -> Self {
-        let ToolOrchestrator { sandbox, model, mode, limits, tools, .. } = orchestrator;
-        let mut names: Vec<String> = sandbox.report().tools.clone();
-        names.extend(tools.iter().map(|tool| tool.name.clone()));
-        names.sort();
-        names.dedup();
+        let ToolOrchestrator { model, mode, limits, .. } = orchestrator;
         Self {
             orchestrator,
             task,
             sink,
             messages: Vec::new(),
             told: 0,
-            tools: names,
+            tools: Vec::new(),
             loops: Loops::new(limits.repeats),
             record: RunRecord::new(&task.text, *mode, model.name()),
             step: None,
@@ -101,14 +97,16 @@ impl<'a> Driver<'a> {
     }
 
     async fn work(&mut self) -> Result<(), Stopped> {
-        let ToolOrchestrator { sandbox, mode, tools, rules, .. } = self.orchestrator;
+        let ToolOrchestrator { sandbox, mode, rules, .. } = self.orchestrator;
         let started = AgentEvent::Started {
             task: self.task.text.clone(),
             mode: *mode,
             model: self.record.model.clone(),
         };
         self.tell(started).await;
-        let stubs = describe(sandbox, tools).await?;
+        let tools = sandbox.describe_tools().await?;
+        self.tools = tools.iter().map(|tool| tool.name.clone()).collect();
+        let stubs = if tools.is_empty() { String::new() } else { tools.stubs() };
         let python = sandbox.report().python.clone();
         self.messages = vec![
             Message::system(system_message(*mode, &python, &stubs, rules)),

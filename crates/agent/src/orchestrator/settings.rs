@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_core::tool::ToolSet;
 use belljar_engine::Background;
 use belljar_runtime::Sandbox;
 
@@ -58,7 +57,6 @@ pub struct ToolOrchestrator {
     pub(super) mode: AgentMode,
     pub(super) limits: AgentLimits,
     pub(super) vetting: Option<Vetting>,
-    pub(super) tools: ToolSet,
     pub(super) rules: String,
 }
 
@@ -72,7 +70,6 @@ impl ToolOrchestrator {
             mode: AgentMode::default(),
             limits: AgentLimits::default(),
             vetting: Some(Vetting::default()),
-            tools: ToolSet::new(),
             rules: String::new(),
         }
     }
@@ -102,15 +99,6 @@ impl ToolOrchestrator {
     #[must_use]
     pub fn vetting(mut self, vetting: impl Into<Option<Vetting>>) -> Self {
         self.vetting = vetting.into();
-        self
-    }
-
-    /// Describes the sandbox's tools of the host
-    /// ([`ToolRegistry::descriptions`](belljar_runtime::ToolRegistry::descriptions)). What nobody
-    /// describes, such as functions of Python files, is asked in the sandbox what it looks like.
-    #[must_use]
-    pub fn tools(mut self, tools: ToolSet) -> Self {
-        self.tools = tools;
         self
     }
 

@@ -7,7 +7,6 @@
 //! ```
 //!
 //! * `rules` is what a script has to be like, in each mode.
-//! * `tools` describes the tools as Python stubs.
 //! * `feedback` says how a step ended. Results come from the runtime, which has hidden the values
 //!   of secrets in them already.
 //! * `clip` shortens what is long.
@@ -15,9 +14,7 @@
 mod clip;
 mod feedback;
 mod rules;
-mod tools;
 
 pub(crate) use self::clip::clip;
 pub(crate) use self::feedback::{Aside, after_findings, after_run};
 pub(crate) use self::rules::{first_message, system_message};
-pub(crate) use self::tools::describe;

@@ -36,12 +36,11 @@ struct Add {
     b: i64,
 }
 
-/// A sandbox with one tool, `add`, and what a model reads of it.
-async fn with_add(runtime: &Runtime) -> (Sandbox, belljar_core::tool::ToolSet) {
+/// A sandbox with one tool, `add`.
+async fn with_add(runtime: &Runtime) -> Sandbox {
     let add = |it: Add| async move { Ok::<_, String>(it.a + it.b) };
     let tools = ToolRegistry::new().host("add", "Adds two numbers.", add).unwrap();
-    let described = tools.descriptions();
-    (in_time(runtime.sandbox(tools.for_config(config()))).await.unwrap(), described)
+    in_time(runtime.sandbox(tools.for_config(config()))).await.unwrap()
 }
 
 async fn run(orchestrator: &ToolOrchestrator, task: impl Into<belljar_agent::Task>) -> RunRecord {

@@ -13,7 +13,7 @@ use super::{python, result_of, run, scripted, told, with_add};
 #[tokio::test]
 async fn a_mistake_is_found_a_failure_is_told_and_the_third_attempt_succeeds() {
     let Some(runtime) = runtime() else { return };
-    let (sandbox, tools) = with_add(&runtime).await;
+    let sandbox = with_add(&runtime).await;
     let prices = Some(Prices { input: 1e6, output: 0.0 });
     let reply = |script: &str| Reply::new(python(script)).with_tokens(10, 5).priced(prices);
     let model = Arc::new(ScriptedModel::new([
@@ -21,7 +21,7 @@ async fn a_mistake_is_found_a_failure_is_told_and_the_third_attempt_succeeds() {
         reply("print('so far')\nemit_result(add(1, 2).daten)"),
         reply("emit_result(add(1, 2).data)"),
     ]));
-    let record = run(&ToolOrchestrator::new(sandbox, Arc::clone(&model)).tools(tools), "Add 1 and 2").await;
+    let record = run(&ToolOrchestrator::new(sandbox, Arc::clone(&model)), "Add 1 and 2").await;
     assert_eq!(record.outcome, Outcome::Succeeded, "{record:#?}");
     assert_eq!(result_of(&record), Some("3"));
     assert_eq!((record.tokens.input, record.tokens.output, record.cost), (30, 15, Some(30.0)));

@@ -63,21 +63,19 @@ impl Work<'_> {
         let Self { options, settings, printer, verbose, .. } = *self;
         let preparing = async {
             let tools = servers.connect(&options.mcp, printer, verbose).await?;
-            let described = tools.descriptions();
-            Ok::<_, CliError>((prepare(runtime, settings, tools, (printer, verbose)).await?, described))
+            prepare(runtime, settings, tools, (printer, verbose)).await
         };
-        let (sandbox, described) = tokio::select! {
-            prepared = preparing => prepared?,
+        let sandbox = tokio::select! {
+            sandbox = preparing => sandbox?,
             interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
         };
         let mode = options.mode.into();
-        let orchestrator =
-            ToolOrchestrator::new(sandbox, model).tools(described).mode(mode).limited(|limits| {
-                limits.attempts = options.max_attempts;
-                limits.steps = options.max_steps;
-                limits.time = options.max_time;
-                limits.tokens = options.max_tokens;
-            });
+        let orchestrator = ToolOrchestrator::new(sandbox, model).mode(mode).limited(|limits| {
+            limits.attempts = options.max_attempts;
+            limits.steps = options.max_steps;
+            limits.time = options.max_time;
+            limits.tokens = options.max_tokens;
+        });
         self.follow(orchestrator.stream(task), interrupts).await
     }
 

@@ -1,19 +1,20 @@
 //! What a model should know of tools, wherever they run.
 //!
-//! Functions of Python files are told of by the guest's own reader (`signatures.py`), in a cell
-//! that has nothing else. The files reach it as data. What comes back is as little trusted as what
-//! any script says: it may describe tools of these files, and must fit the rules for tools.
+//! Functions of Python files are told of by the guest's own reader (`signatures.py`), in a cell: of
+//! the sandbox that has the tools, or of one that has nothing. The files reach it as data. What
+//! comes back is as little trusted as what any script says: it may describe tools of these files,
+//! and must fit the rules for tools.
 
 use std::collections::BTreeMap;
 
 use belljar_core::config::{ExecutionMode, SandboxConfig};
-use belljar_core::tool::{Signature, ToolError, ToolSet};
+use belljar_core::tool::{Signature, Tool, ToolError, ToolSet};
 use belljar_core::{ExecutionRequest, ExecutionResult, Json, layout};
 use belljar_engine::ToolSource;
 use serde::Deserialize;
 
 use super::Equipped;
-use crate::{Runtime, RuntimeError};
+use crate::{Runtime, RuntimeError, Sandbox};
 
 /// Why tools could not be described.
 #[derive(Debug, thiserror::Error)]
@@ -82,16 +83,45 @@ fn reader() -> String {
 /// Who has a name that every script starts with.
 const EVERYBODY: &str = "every script, from its start";
 
+/// The tools of a sandbox, as it was made with them.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) config: SandboxConfig,
+    pub(crate) files: Vec<ToolSource>,
+    pub(crate) host: Vec<Tool>,
+}
+
+/// Describes tools before there is a sandbox for them. Their files are read in a cell that has
+/// nothing else.
 pub(crate) async fn describe(runtime: &Runtime, equipped: &Equipped) -> Result<ToolSet, DescribeError> {
     let Equipped { config, tools } = equipped;
+    let tools = Tools {
+        config: config.clone(),
+        files: tools.guest_files().to_vec(),
+        host: tools.host_tools().cloned().collect(),
+    };
+    let bare = match tools.files.is_empty() {
+        true => None,
+        false => Some(runtime.sandbox(bare(config)).await?),
+    };
+    describe_in(bare.as_ref(), &tools).await
+}
+
+/// Describes tools, and reads their files in a cell of this sandbox.
+pub(crate) async fn describe_in(sandbox: Option<&Sandbox>, tools: &Tools) -> Result<ToolSet, DescribeError> {
+    let Tools { config, files, host } = tools;
     let mut set = ToolSet::new();
     set.set_sandbox(config.clone())?;
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
-    for tool in tools.host_tools() {
+    for tool in host {
         owners.insert(tool.name.clone(), "the host's program".to_owned());
         set.add(tool.clone().with_sandbox(&config.name))?;
     }
-    for (signature, source) in told(runtime, config, tools.guest_files()).await? {
+    let told = match sandbox.filter(|_| !files.is_empty()) {
+        Some(sandbox) => told(sandbox, files).await?,
+        None => Vec::new(),
+    };
+    for (signature, source) in told {
         let place = format!("{}, line {}", signature.file, signature.line);
         let name = signature.name.clone();
         if let Some(first) = owners.insert(name.clone(), place.clone()) {
@@ -112,15 +142,11 @@ pub(crate) async fn describe(runtime: &Runtime, equipped: &Equipped) -> Result<T
 
 /// The functions of files, in order.
 async fn told<'a>(
-    runtime: &Runtime,
-    config: &SandboxConfig,
+    sandbox: &Sandbox,
     files: &'a [ToolSource],
 ) -> Result<Vec<(Signature, &'a ToolSource)>, DescribeError> {
-    if files.is_empty() {
-        return Ok(Vec::new());
-    }
     let mut found = Vec::new();
-    for told in read(runtime, config, files).await? {
+    for told in read(sandbox, files).await? {
         let (file, told) = match told {
             Told::Function(signature) => (signature.file.clone(), Ok(signature)),
             Told::Unreadable { file, line, error } => (file, Err((line, error))),
@@ -135,19 +161,17 @@ async fn told<'a>(
     Ok(found)
 }
 
-async fn read(
-    runtime: &Runtime,
-    config: &SandboxConfig,
-    files: &[ToolSource],
-) -> Result<Vec<Told>, DescribeError> {
-    let pairs: Vec<_> = files.iter().map(|file| (&file.file_name, &file.source)).collect();
-    let given = Json::of(&pairs).map_err(|error| unanswered(&error.to_string()))?;
-    // The Python that will run them and what guards it, and nothing else of what they will have.
+/// The Python that will run tools and what guards it, and nothing else of what they will have.
+fn bare(config: &SandboxConfig) -> SandboxConfig {
     let SandboxConfig { python_version, base_image, require, .. } = config.clone();
     let plain = SandboxConfig::new("tool-reader");
     let preload = Some(Vec::new());
-    let config = SandboxConfig { python_version, base_image, require, preload, pool_size: 0, ..plain };
-    let sandbox = runtime.sandbox(config).await?;
+    SandboxConfig { python_version, base_image, require, preload, pool_size: 0, ..plain }
+}
+
+async fn read(sandbox: &Sandbox, files: &[ToolSource]) -> Result<Vec<Told>, DescribeError> {
+    let pairs: Vec<_> = files.iter().map(|file| (&file.file_name, &file.source)).collect();
+    let given = Json::of(&pairs).map_err(|error| unanswered(&error.to_string()))?;
     let request =
         ExecutionRequest::new(reader()).with_mode(ExecutionMode::Plan).with_stdin(given.as_str().to_owned());
     let ExecutionResult { verdict, final_data, error, .. } = sandbox.run(request).await?;

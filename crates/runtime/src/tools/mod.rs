@@ -30,7 +30,7 @@ pub use host::{HostTool, ToolFailure};
 pub use registry::{Equipped, RegistryError, ToolRegistry};
 
 pub(crate) use context::{MOST_WAITING, ToolProgress, progress_channel};
-pub(crate) use describe::describe;
+pub(crate) use describe::{Tools, describe, describe_in};
 pub(crate) use host::Answer;
 pub(crate) use needs::Needs;
 pub(crate) use registry::HostTools;

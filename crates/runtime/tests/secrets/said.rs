@@ -51,8 +51,7 @@ const SLIPS: [(&str, Verdict); 18] = [
 
 async fn run_and_listen(sandbox: &Sandbox, script: &str) -> (Vec<Event>, ExecutionResult) {
     let mut events = Vec::new();
-    let request = ExecutionRequest::new(format!("key = os.environ['{NAME}']\n{script}"))
-        .collecting(["*"]);
+    let request = ExecutionRequest::new(format!("key = os.environ['{NAME}']\n{script}")).collecting(["*"]);
     let running = sandbox.run_with(request, |event| events.push(event));
     let result = tokio::time::timeout(HANG, running).await.expect("the run hangs").unwrap();
     (events, result)

@@ -32,6 +32,7 @@ objects made ahead of need.
     channel     lines to and from the host             output           stdout and stderr, counted
     values      Python values as JSON                  traces           errors as text
     conversions what JSON has no word for              displays         what a script shows
+    tables      those of pandas and pyarrow            keys             what becomes of keys
     rich        the forms an object has                figures          matplotlib's
     watch       packages that show things through us, or start processes
     spawned     the file of a script without one, for processes that it starts anew
@@ -53,7 +54,7 @@ from . import forks
 from . import library
 
 # Then what few runs need, and nothing of it is touched in the others.
-from . import conversions, figures, rich, displays, watch
+from . import tables, conversions, keys, figures, rich, displays, watch
 
 # Then what every run needs, in a row; see `library`.
 from . import values, traces, strays, alarm, channel, interrupts, output, execution
@@ -76,6 +77,7 @@ __all__ = [
     "figures",
     "forks",
     "interrupts",
+    "keys",
     "library",
     "namespace",
     "output",
@@ -87,6 +89,7 @@ __all__ = [
     "serve",
     "single",
     "strays",
+    "tables",
     "template",
     "traces",
     "values",

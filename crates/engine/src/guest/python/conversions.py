@@ -6,20 +6,14 @@ Types are known by their names and by what their objects can do. Nothing is impo
 module's is proof that the module is there. No run that emits plain JSON comes here.
 """
 
-import math
 import sys
+
+from . import tables
+from .tables import TooLarge
 
 
 class Unfit(TypeError):
     """A value that nothing here knows."""
-
-
-class TooLarge(ValueError):
-    """More values than all output may have bytes."""
-
-
-class Clash(ValueError):
-    """Two names that are one in JSON. One of two values would be lost."""
 
 
 def convert(value, most=1 << 62):
@@ -35,79 +29,6 @@ def convert(value, most=1 << 62):
         if hasattr(type(value), mark):
             return known(value, most)
     raise Unfit(f"{type(value).__name__} is not JSON")
-
-
-def convert_key(key):
-    """A key as JSON can hold it; Ellipsis for a key without an obvious spelling."""
-    if key is None or isinstance(key, (str, int, float)):
-        return key
-    try:
-        known = convert(key)
-    except Unfit:
-        return Ellipsis
-    return known if known is None or isinstance(known, (str, int, float)) else Ellipsis
-
-
-def spelled(key):
-    """A key as the encoder writes it."""
-    if isinstance(key, str):
-        return key
-    if key is None or key is True or key is False:
-        return _CONSTANTS[key]
-    return float.__repr__(key) if isinstance(key, float) else int.__repr__(key)
-
-
-def clash(names, spelling=str):
-    """The first two names that are written alike, and how they are written; None if all differ."""
-    first = {}
-    for name in names:
-        written = spelling(name)
-        if written in first:
-            return first[written], name, written
-        first[written] = name
-    return None
-
-
-def has_clash(value, most):
-    """Whether two keys of one `dict` are one key in JSON, at any depth. The value can be encoded."""
-    parts = [value]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            if not all(type(key) is str for key in part):
-                written = {spelled(convert_key(key)) for key in part}
-                if len(written) < len(part):
-                    return True
-            part = part.values()
-        elif isinstance(part, (str, int, float)):
-            continue
-        elif not isinstance(part, (list, tuple)):
-            part = (convert(part, most),)
-        parts += [item for item in part if type(item) not in _LEAVES]
-    return False
-
-
-def with_plain_keys(value, most, depth=0):
-    """A copy in which everything is what JSON can hold, keys too."""
-    if depth > 200:
-        raise RecursionError
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [with_plain_keys(item, most, depth + 1) for item in value]
-    if not isinstance(value, dict):
-        return with_plain_keys(convert(value, most), most, depth + 1)
-    plain = {}
-    for key, item in value.items():
-        known = convert_key(key)
-        if known is Ellipsis:
-            raise Unfit("a key that JSON cannot hold")
-        # As text: an `Enum` may be worth 1, and Python takes 1 and True for the same key.
-        written = known if isinstance(known, float) and not math.isfinite(known) else spelled(known)
-        if written in plain:
-            raise Clash("has two keys that are one in JSON")
-        plain[written] = with_plain_keys(item, most, depth + 1)
-    return plain
 
 
 def _text(value, _):
@@ -193,63 +114,6 @@ def _times(array):
     return [None if gone else item for gone, item in zip(missing.tolist(), told.tolist())]
 
 
-def _frame(frame, most):
-    """A list of records. The index is part of them, unless it only counts."""
-    if frame.size * 2 > most:
-        raise TooLarge(f"is a table of {frame.size:,} values, and all output together may be {most:,} bytes")
-    if not _only_counts(frame.index):
-        frame = frame.reset_index(allow_duplicates=True) if _has_duplicates(frame) else frame.reset_index()
-    names = _names(frame.columns)
-    columns = [_without_gaps(frame.iloc[:, place]) for place in range(len(names))]
-    return [dict(zip(names, row)) for row in zip(*columns)]
-
-
-def _series(series, most):
-    """A list, or an object by label where labels mean something and each is there once."""
-    if series.size * 2 > most:
-        raise TooLarge(
-            f"is a series of {series.size:,} values, and all output together may be {most:,} bytes"
-        )
-    if _only_counts(series.index):
-        return _without_gaps(series)
-    if series.index.nlevels > 1 or not series.index.is_unique:
-        return _frame(series.rename("value" if series.name is None else series.name).to_frame(), most)
-    return dict(zip(_names(series.index.tolist(), "labels"), _without_gaps(series)))
-
-
-def _names(given, what="columns"):
-    """Names as text. Two that are alike would be one, and the values of the other lost."""
-    given = list(given)
-    found = clash(given)
-    if found is not None:
-        one, other, written = found
-        raise Clash(f"has the {what} {one!r} and {other!r}, which are both {written!r} in JSON; rename one")
-    return list(map(str, given))
-
-
-def _arrow(table, most):
-    if table.num_rows * table.num_columns * 2 > most:
-        size = table.num_rows * table.num_columns
-        raise TooLarge(f"is a table of {size:,} values, and all output together may be {most:,} bytes")
-    _names(table.column_names)
-    return table.to_pylist()
-
-
-def _only_counts(index):
-    return index.nlevels == 1 and index.name is None and index.dtype.kind in "iu"
-
-
-def _has_duplicates(frame):
-    taken = {name for name in frame.index.names if name is not None} or {"index"}
-    return bool(taken.intersection(map(str, frame.columns)))
-
-
-def _without_gaps(series):
-    """What is missing (NaN, NaT, NA) is null in JSON."""
-    values = series.tolist()
-    return [None if gone else value for gone, value in zip(series.isna().tolist(), values)]
-
-
 def _enum(value, _):
     return value.value
 
@@ -257,9 +121,6 @@ def _enum(value, _):
 def _call(name, **arguments):
     return lambda value, _: getattr(value, name)(**arguments)
 
-
-_CONSTANTS = {None: "null", True: "true", False: "false"}
-_LEAVES = frozenset((str, int, float, bool, type(None)))
 
 _BY_TYPE = {
     "__main__.ToolResponse": _attributes,
@@ -288,10 +149,10 @@ _BY_TYPE = {
     "fractions.Fraction": _text,
     "numpy.generic": _scalar,
     "numpy.ndarray": _array,
-    "pandas.core.frame.DataFrame": _frame,
-    "pandas.core.series.Series": _series,
-    "pandas.DataFrame": _frame,
-    "pandas.Series": _series,
+    "pandas.core.frame.DataFrame": tables.frame,
+    "pandas.core.series.Series": tables.series,
+    "pandas.DataFrame": tables.frame,
+    "pandas.Series": tables.series,
     "pandas._libs.missing.NAType": _nothing,
     "pandas.api.typing.NAType": _nothing,
     "pandas._libs.tslibs.nattype.NaTType": _nothing,
@@ -301,8 +162,8 @@ _BY_TYPE = {
     "pathlib._local.PurePath": _text,
     "polars.dataframe.frame.DataFrame": _call("to_dicts"),
     "polars.series.series.Series": _call("to_list"),
-    "pyarrow.lib.RecordBatch": _arrow,
-    "pyarrow.lib.Table": _arrow,
+    "pyarrow.lib.RecordBatch": tables.arrow,
+    "pyarrow.lib.Table": tables.arrow,
     "types.SimpleNamespace": _attributes,
     "uuid.UUID": _text,
 }

@@ -11,6 +11,7 @@ import _thread
 import ast
 import asyncio
 import atexit
+import binascii
 import builtins
 import contextlib
 import datetime

@@ -3,7 +3,7 @@
 import json
 import math
 
-from . import conversions
+from . import conversions, keys, tables
 
 _quote = json.encoder.encode_basestring
 
@@ -105,7 +105,7 @@ def to_json(value, where, most, strict=False):
         # Before another copy is made: a value this long may be all that fits into the cell.
         payload = written.encode("utf-8") if len(written) <= most else written
         # Rarely: only what is no text can be written like another key.
-        if payload is not written and _may_clash(payload) and conversions.has_clash(value, most):
+        if payload is not written and _may_clash(payload) and keys.has_clash(value, most):
             raise ValueError("two keys are one in JSON")
     except UnicodeEncodeError as error:
         surrogate = error.object[error.start]
@@ -143,7 +143,7 @@ def _written(value, most, strict):
         raise
     except TypeError:
         # A key, most likely, which no encoder lets us convert.
-        return encode(conversions.with_plain_keys(value, most))
+        return encode(keys.with_plain_keys(value, most))
 
 
 def _may_clash(payload):
@@ -178,7 +178,7 @@ def _offender(value, path, seen, most):
                 return _offender(conversions.convert(value, most), path, seen, most)
         except conversions.Unfit:
             pass
-        except (conversions.TooLarge, conversions.Clash) as error:
+        except (tables.TooLarge, tables.Clash) as error:
             return f"{path} {error}"
         except Exception as error:
             return f"{path} is a {kind} that could not be converted: {type(error).__name__}: {error}"
@@ -193,7 +193,7 @@ def _offender(value, path, seen, most):
         found = _offender(item, f"{path}[{shown}]", seen, most)
         if found:
             return found
-    alike = conversions.clash(value, lambda key: _spelled(key, most)) if is_dict else None
+    alike = tables.clash(value, lambda key: _spelled(key, most)) if is_dict else None
     if alike is not None:
         one, other = (shorten(repr(key), 80) for key in alike[:2])
         written = shorten(repr(alike[2]), 80)
@@ -204,11 +204,11 @@ def _offender(value, path, seen, most):
 def _is_key(key, most):
     if most is None:
         return key is None or isinstance(key, (str, int, float))
-    return conversions.convert_key(key) is not Ellipsis
+    return keys.convert_key(key) is not Ellipsis
 
 
 def _spelled(key, most):
-    return conversions.spelled(key if most is None else conversions.convert_key(key))
+    return keys.spelled(key if most is None else keys.convert_key(key))
 
 
 def _hint(value, kind):
