@@ -92,7 +92,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<OwnedFd> {
 /// The path with every link on the way replaced by its target. An error if a link cannot be
 /// trusted.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, Unresolved> {
-    resolve_with(path, |_| Err(io::ErrorKind::NotFound.into()))
+    resolve_with(path, |_| Err(Errno::NOENT.into()))
 }
 
 fn resolve_with(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> Result<PathBuf, Unresolved> {

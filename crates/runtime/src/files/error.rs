@@ -28,7 +28,7 @@ pub enum FilesError {
     },
     /// The workspace cannot hold it.
     #[error(
-        "there is no room for {path} in the workspace: scratch_size_mb limits all files of a run together"
+        "there is no room for {path} in the workspace: scratch_size_mb (--disk) limits all files of a run together"
     )]
     NoRoom {
         /// Where it was to be.

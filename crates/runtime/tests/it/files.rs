@@ -76,11 +76,14 @@ async fn what_cannot_be_put_in_is_refused_with_the_reason() {
         let no_room = matches!(&error, RuntimeError::Files(FilesError::NoRoom { path }) if path == "big");
         assert!(no_room && error.to_string().contains("scratch_size_mb"), "{error}");
     }
-    // A link that is named itself is followed.
-    let result =
-        run(&sandbox, program("print(len(open('x').read()) > 0)").with_file("x", here.path().join("link")))
-            .await;
-    assert_eq!(result.stdout, "True\n");
+    // A script could have put it there.
+    let error = refused(program("1").with_file("x", here.path().join("link"))).await;
+    assert!(error.to_string().contains("a symbolic link to /etc/passwd that is not followed"), "{error}");
+    let into = here.path().join("out");
+    std::os::unix::fs::symlink("/etc", &into).unwrap();
+    let error = refused(program("1").collecting(["*"]).collecting_into(&into)).await;
+    assert!(error.to_string().contains("a symbolic link to /etc that is not followed"), "{error}");
+    assert_eq!(error.fault(), Fault::Caller);
 }
 
 #[tokio::test]
