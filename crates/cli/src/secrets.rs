@@ -26,10 +26,17 @@ pub(crate) fn look_up(
         listed = listed.and(Secrets::from_file(path)?);
         warnings.extend(SecretSource::File(path.clone()).warning());
     }
-    let mut search = Search { listed, found: Secrets::new(), missing: Vec::new() };
+    let mut search = Search { listed, found: Secrets::new(), failed: Vec::new(), missing: Vec::new() };
+    let mut problems = Vec::new();
     for GivenSecret { name, source } in options.given()? {
         if let Some(source) = source {
-            search.found = search.found.with_source(name, &source)?;
+            match source.read(&name) {
+                Ok(value) => search.found = search.found.with(&name, value),
+                Err(error) => {
+                    problems.push(chain(&error));
+                    search.failed.push(name);
+                }
+            }
             warnings.extend(source.warning());
         }
     }
@@ -44,11 +51,14 @@ pub(crate) fn look_up(
         }
     }
     if !search.missing.is_empty() {
-        bail!(
-            "no value for {}: set it in the environment that belljar runs in, or say where it is with --secret NAME=file:PATH or \
-             --secrets-file FILE. What a tool file needs must be named by one of the two",
+        problems.push(format!(
+            "no value for {}: say where it is with --secret NAME=file:PATH or --secrets-file FILE, or set it in the environment \
+             that belljar runs in (for what a tool file needs, name it by --secret too)",
             search.missing.join(", ")
-        );
+        ));
+    }
+    if !problems.is_empty() {
+        bail!("{}", problems.join("; "));
     }
     // The guest does not get the secrets that the proxy adds. The policy itself reports a missing
     // one.
@@ -58,10 +68,18 @@ pub(crate) fn look_up(
     Ok((search.found, warnings))
 }
 
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 struct Search {
     /// What the files have. Not all of it is wanted.
     listed: Secrets,
     found: Secrets,
+    /// What has a source that does not give its value.
+    failed: Vec<String>,
     /// What has no value, as a person reads it.
     missing: Vec<String>,
 }
@@ -70,7 +88,7 @@ impl Search {
     /// Looks for a value in the files and, if it may be there, in a variable. An empty value counts
     /// as none, because the guest's check sees it so.
     fn want(&mut self, name: &str, variable: Option<&str>, what: impl Fn() -> String) -> Result<()> {
-        if self.found.get(name).is_some() {
+        if self.found.get(name).is_some() || self.failed.iter().any(|failed| failed == name) {
             return Ok(());
         }
         let listed = self.listed.get(name).filter(|value| !value.expose().is_empty()).cloned();

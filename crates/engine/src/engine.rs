@@ -12,7 +12,7 @@ use belljar_core::tool::Tool;
 use belljar_core::{ScriptMetadata, ScriptMetadataError, Secret};
 
 use crate::cell::Cell;
-use crate::{Capabilities, EngineError, Progress};
+use crate::{Capabilities, EngineError, Progress, named_path};
 
 /// A future behind a pointer, so that engines can be trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -138,6 +138,9 @@ pub struct UnreadableTool {
     pub source: io::Error,
 }
 
+/// Longer than any file that a person wrote. Every cell carries it.
+const LONGEST_TOOL_FILE: u64 = 1 << 20;
+
 impl ToolSource {
     /// What the file says that it needs, in its `# /// script` block.
     pub fn needs(&self) -> Result<Option<ScriptMetadata>, ScriptMetadataError> {
@@ -162,7 +165,10 @@ impl ToolSource {
         let read = |file: PathBuf| {
             let name = file.file_name().and_then(|name| name.to_str());
             let name = name.ok_or_else(|| failed(&file, io::Error::other("its name is not UTF-8")))?;
-            let source = std::fs::read_to_string(&file).map_err(|error| failed(&file, error))?;
+            let bytes =
+                named_path::read_file(&file, LONGEST_TOOL_FILE).map_err(|error| failed(&file, error))?;
+            let not_text = |_| failed(&file, io::Error::other("it is not UTF-8"));
+            let source = String::from_utf8(bytes).map_err(not_text)?;
             Ok(Self { file_name: name.to_owned(), source })
         };
         files.into_iter().map(read).collect()

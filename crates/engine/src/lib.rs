@@ -81,7 +81,7 @@ pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, T
 pub use error::{EngineError, EngineFailure, Fault};
 pub use files::{make_directory, open_directory};
 pub use into_engine::IntoEngine;
-pub use named_path::{LinkOnTheWay, real_path};
+pub use named_path::{LinkOnTheWay, read_file, real_path};
 pub use progress::Progress;
 #[cfg(any(feature = "native", feature = "local"))]
 pub use trust::Distrust;

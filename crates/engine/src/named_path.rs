@@ -11,8 +11,8 @@
 //! * What was found is opened without following anything. A link that appears in between makes the
 //!   opening fail.
 
-use std::fs::Metadata;
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -60,6 +60,23 @@ impl From<Unresolved> for io::Error {
 /// that a script could have made ([`LinkOnTheWay`]).
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     Ok(resolve(path)?)
+}
+
+/// Reads a whole file that may have at most so many bytes. Whatever is no regular file is refused,
+/// and not waited for: a FIFO may never have a writer, and a device no end.
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let said = format!("it is longer than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, said));
+    }
+    Ok(bytes)
 }
 
 /// Opens a path that has no link in it.
@@ -200,6 +217,30 @@ mod tests {
         }
         assert!(fs::read_dir(home.join("victim")).unwrap().next().is_none());
         assert!(!home.join("not-there").exists());
+    }
+
+    #[test]
+    fn only_files_are_read_and_only_so_much_of_them() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("file"), "four").unwrap();
+        assert_eq!(read_file(&at("file"), 4).unwrap(), b"four");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            rustix::fs::FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        for (path, reason) in [
+            (at("file"), "it is longer than 3 bytes"),
+            (at("fifo"), "it is not a regular file"),
+            (PathBuf::from("/dev/zero"), "it is not a regular file"),
+            (home.path().to_owned(), "it is not a regular file"),
+        ] {
+            assert_eq!(read_file(&path, 3).unwrap_err().to_string(), reason, "{}", path.display());
+        }
     }
 
     #[test]

@@ -183,4 +183,12 @@ fn a_secret_without_a_source_is_told_and_no_value_is() {
         let outcome = refusal(&["--secret", option]);
         assert!(outcome.code == Some(2) && outcome.stderr.contains(said), "{option}: {outcome:#?}");
     }
+    // Whatever is wrong is told at once.
+    let outcome =
+        refusal(&["--secret", "A=file:/no/a", "--secret", "B=cmd:false", "--secret", "BELLJAR_TEST_C"]);
+    for said in
+        ["secret A: cannot read /no/a", "secret B: the command \"false\" failed", "secret BELLJAR_TEST_C"]
+    {
+        assert!(outcome.code == Some(2) && outcome.stderr.contains(said), "{outcome:#?}");
+    }
 }

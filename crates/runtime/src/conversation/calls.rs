@@ -45,6 +45,8 @@ pub(crate) struct Calls<'a> {
     told_in_a_row: usize,
     /// An answer that comes after what its tool said before.
     held: Option<Answered>,
+    /// Those without an answer yet, and when they began.
+    open: BTreeMap<u64, (ToolCallRecord, Instant)>,
 }
 
 /// What is heard of a call.
@@ -85,6 +87,7 @@ impl<'a> Calls<'a> {
             progress: None,
             told_in_a_row: 0,
             held: None,
+            open: BTreeMap::new(),
         }
     }
 
@@ -102,6 +105,7 @@ impl<'a> Calls<'a> {
         let mut record = ToolCallRecord::new(call_id, name.clone());
         record.bytes_in = bytes_in;
         let (mask, began) = (self.mask.clone(), Instant::now());
+        self.open.insert(call_id, (record.clone(), began));
         let call: BoxFuture<'static, Answered> = match self.accept(tool, bytes_in) {
             Ok(tool) => {
                 self.bytes_under_way += bytes_in;
@@ -176,6 +180,7 @@ impl<'a> Calls<'a> {
                 answered
             }
         };
+        self.open.remove(&answered.record.call_id);
         self.unsent += answered.line.len();
         self.bytes_under_way -= answered.held;
         Poll::Ready(CallNews::Answer(answered))
@@ -188,6 +193,15 @@ impl<'a> Calls<'a> {
         self.told_in_a_row += 1;
         heard.message = self.mask.text(heard.message.into()).into_owned();
         Poll::Ready(CallNews::Progress(heard))
+    }
+
+    /// Ends all calls that are under way, and their tools with them.
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = ToolCallRecord> + use<> {
+        (self.under_way, self.held) = (None, None);
+        std::mem::take(&mut self.open).into_values().map(|(mut record, began)| {
+            record.duration_ms = began.elapsed().as_micros() as f64 / 1e3;
+            record
+        })
     }
 
     /// The guest has taken every answer that was sent.

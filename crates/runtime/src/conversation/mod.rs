@@ -196,6 +196,7 @@ impl<'s> Conversation<'_, 's> {
         let Terms { request, leftovers, used_before, started, until, conditions, wanted } = terms;
         self.tell_leftovers(&leftovers);
         let ending = self.exchange(request).await;
+        let unanswered: Vec<_> = self.calls.abandon().collect();
         tracing::debug!(?ending, "the conversation is over");
         // From here until the record is read and the cell is let go of, nothing is told: that may
         // take long, and nothing in the cell shall have that time.
@@ -220,6 +221,7 @@ impl<'s> Conversation<'_, 's> {
             files,
             stdin_failure: self.input.failure.take(),
         };
+        self.tell_unanswered(unanswered);
         self.tell_rest(&facts.network);
         let Self { transcript, mut listener, .. } = self;
         let (result, last) = transcript.conclude(&facts);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use belljar_core::{Decision, ExecutionResult};
+use belljar_core::{Decision, ExecutionResult, ToolCallRecord};
 use belljar_engine::Leftovers;
 
 use super::{Concluded, Conversation};
@@ -32,6 +32,15 @@ impl Conversation<'_, '_> {
             if let Some(event) = self.transcript.printed(stream, &bytes) {
                 self.listener.tell(event);
             }
+        }
+    }
+
+    /// Tells of calls that nobody waits for any more. What they did by then is done.
+    pub(super) fn tell_unanswered(&mut self, calls: Vec<ToolCallRecord>) {
+        for call in calls {
+            let message = "the script ended before this was answered".to_owned();
+            let event = self.transcript.tool_result(call, message);
+            self.listener.tell(event);
         }
     }
 

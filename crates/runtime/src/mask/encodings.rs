@@ -1,12 +1,14 @@
 //! Reads a text in every common encoding at once.
 //!
-//! A value may come out in base64, in hexadecimal or percent-encoded: in a header, in a URL, in a
-//! dump. A list of all such forms would be twenty times as long as the values. So there is no list:
-//! the text is decoded as it is read, and each decoded text is searched for the values themselves.
+//! A value may come out in base64, in hexadecimal, percent-encoded or with backslashes: in a
+//! header, in a URL, in a dump, in a text as JSON. A list of all such forms would be twenty times as
+//! long as the values. So there is no list: the text is decoded as it is read, and each decoded text
+//! is searched for the values themselves.
 //!
 //! ```text
 //!                 ┌─ as it is ───────────────────────────┐
 //!                 ├─ `%41` is a byte, `+` a space or not ┤
+//!                 ├─ `\/` and `\u002f` are a slash ───────┤
 //!  byte ─► Reading┼─ hexadecimal, 2 alignments ──────────┼─► one Search each ─► Span, to be hidden
 //!                 └─ base64, 4 alignments ───────────────┘
 //! ```
@@ -17,15 +19,18 @@
 //! after one that is written as `\n`.
 //!
 //! * `packed` decodes what puts a byte into several characters: base64, hexadecimal.
-//! * `url` decodes percent-encoding.
+//! * `url` decodes percent-encoding, `backslash` what JSON and most languages escape. `escapes` is
+//!   what the two have in common.
 //! * `skipped` turns lengths of decoded text into places in the text.
 
+mod backslash;
+mod escapes;
 mod packed;
 mod skipped;
 mod url;
 
+use self::escapes::Escapes;
 use self::packed::{Base64, Hexadecimal, Packed};
-use self::url::Url;
 use super::search::{START, Search, State};
 
 /// The shortest value that is searched for in base64 and in hexadecimal. There, any bytes are as
@@ -47,7 +52,8 @@ pub(super) struct Reading {
     /// How many bytes have come.
     end: usize,
     plain: State,
-    urls: [Url; 2],
+    urls: [Escapes; 2],
+    backslash: Escapes,
     hexadecimal: Packed<Hexadecimal, 2>,
     base64: Packed<Base64, 4>,
 }
@@ -70,11 +76,16 @@ impl Reading {
             found = (length > 0).then(|| Span { start: self.end - length, end: self.end });
         }
         for (url, plus_is_space) in self.urls.iter_mut().zip([true, false]) {
-            if url.is_needed(byte, plus_is_space) {
+            if url::is_needed(url, byte, plus_is_space) {
                 url.begin(before);
-                found = longer(found, url.read(search, byte, self.end, plus_is_space));
+                found = longer(found, url::read(url, search, byte, self.end, plus_is_space));
                 url.rest(self.plain);
             }
+        }
+        if backslash::is_needed(&self.backslash, byte) {
+            self.backslash.begin(before);
+            found = longer(found, backslash::read(&mut self.backslash, search, byte, self.end));
+            self.backslash.rest(self.plain);
         }
         found = longer(found, self.hexadecimal.read(search, byte, self.end));
         longer(found, self.base64.read(search, byte, self.end))
@@ -82,10 +93,11 @@ impl Reading {
 
     /// The place from which on the text may become a value with the bytes to come.
     pub(super) fn open_from(&self, search: &Search) -> usize {
-        let urls = self.urls.iter().filter_map(|url| url.open_from(search, self.end));
+        let escapes = self.urls.iter().chain([&self.backslash]);
+        let escapes = escapes.filter_map(|one| one.open_from(search, self.end));
         let packed = [self.hexadecimal.open_from(search, self.end), self.base64.open_from(search, self.end)];
         let plain = self.end - search.pending(self.plain);
-        urls.chain(packed.into_iter().flatten()).chain([plain]).min().unwrap_or(plain)
+        escapes.chain(packed.into_iter().flatten()).chain([plain]).min().unwrap_or(plain)
     }
 }
 
@@ -94,6 +106,14 @@ impl Search {
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
         let mut reading = Reading::default();
         !self.is_empty() && bytes.iter().any(|byte| reading.read(self, *byte).is_some())
+    }
+}
+
+/// The worth of a hexadecimal digit.
+fn digit(hexadecimal: u8) -> u8 {
+    match hexadecimal {
+        b'0'..=b'9' => hexadecimal - b'0',
+        letter => (letter | 0x20) - b'a' + 10,
     }
 }
 
@@ -160,6 +180,32 @@ mod tests {
             ("?q=hunter2/%c3%a9+%2b%3f&", "?q=***&"),
             ("?q=hunter2/%C3%A9%20+?&", "?q=***&"),
             ("/hunter2/é%20+%3F/", "/***/"),
+        ] {
+            assert_eq!(hidden(value, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_hidden_however_an_encoder_escapes_it() {
+        let value = "abc/<é>+&'x\"\\";
+        for text in [
+            r#"abc\/<é>+&'x\"\\"#,
+            r#"abc\/<\u00e9>+&'x\"\\"#,
+            r#"abc/\u003cé\u003e+\u0026'x\"\\"#,
+            r#"abc/\u003C\u00E9\u003E\u002B\u0026\u0027x\u0022\\"#,
+            r#"\u0061\u0062c/<é>+&'x"\u005c"#,
+            r#"abc/<\xc3\xa9>+&\'x\"\\"#,
+        ] {
+            assert_eq!(hidden(value, &format!(r#"{{"k": "{text}"}}"#)), r#"{"k": "***"}"#, "{text}");
+        }
+        for (value, text, expected) in [
+            ("a\\u00zb", r"-a\u00zb-", "-***-"),
+            ("abc\\", r"abc\", "***"),
+            ("abc\\", r"abc\\", "***"),
+            ("ab/cd", r"ab\\/cd", r"ab\\/cd"),
+            ("ab\u{1f600}", r"ab\ud83d\ude00", "***"),
+            ("line\nline", r"line\nline", "***"),
+            ("abcd", r"\q\uabcd\uabc abcd \", r"\q\u***\uabc *** \"),
         ] {
             assert_eq!(hidden(value, text), expected, "{text}");
         }

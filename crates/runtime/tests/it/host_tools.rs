@@ -419,7 +419,9 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     for (ending, drops) in
         ["emit_result(1)", "os.kill(os.getpid(), 9)", "raise ValueError"].into_iter().zip(1..)
     {
-        run(&sandbox, format!("{call}\n{ending}").as_str()).await;
+        let result = run(&sandbox, format!("{call}\n{ending}").as_str()).await;
+        let told: Vec<_> = result.tool_calls.iter().map(|call| (call.tool.as_str(), call.success)).collect();
+        assert_eq!(told, [("has_begun", true), ("never", false)], "{result:#?}");
         assert_eq!(count.load(Ordering::SeqCst), drops, "{ending}");
     }
     in_time(async {
@@ -446,10 +448,16 @@ sys.modules['belljar_harness.calls'].calls._last = 100
 emit_result(echo(5))
 "
     );
-    let result = run(&sandbox, script.as_str()).await;
+    let mut refused = 0;
+    let running = sandbox.run_with(script.as_str(), |event| {
+        let is_refusal = |message: &str| message.contains("wait for some of them first");
+        refused +=
+            usize::from(matches!(&event.kind, EventKind::ToolResult { message, .. } if is_refusal(message)));
+    });
+    let result = tokio::time::timeout(HANG, running).await.expect("it hangs").unwrap();
     assert_eq!(data(&result), "5", "{:?}", result.error);
-    let refused = result.tool_calls.iter().filter(|call| !call.success).count();
-    assert_eq!(refused, 60 - (16 << 20) / 900_000, "{:?}", result.tool_calls.len());
+    assert_eq!(refused, 60 - (16 << 20) / 900_000);
+    assert_eq!(result.tool_calls.len(), 61, "those without an answer too");
 }
 
 #[tokio::test]
