@@ -1,9 +1,9 @@
 //! Reads a text in every common encoding at once.
 //!
 //! A value may come out in base64, in hexadecimal, percent-encoded or with backslashes: in a
-//! header, in a URL, in a dump, in a text as JSON. A list of all such forms would be twenty times as
-//! long as the values. So there is no list: the text is decoded as it is read, and each decoded text
-//! is searched for the values themselves.
+//! header, in a URL, in a dump, in a text as JSON. A list of all such forms would be twenty times
+//! as long as the values. So there is no list: the text is decoded as it is read, and each decoded
+//! text is searched for the values themselves.
 //!
 //! ```text
 //!                 ┌─ as it is ───────────────────────────┐
