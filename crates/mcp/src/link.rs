@@ -58,7 +58,7 @@ impl Link {
         let (process, opened) = match Process::start(server)? {
             Some((process, transport)) => {
                 let opening = serve_client(listener.clone(), Paced::new(transport));
-                let opening = process.lengths.from_the_start(opening);
+                let opening = process.lengths.during_handshake(opening);
                 let opened = tokio::time::timeout(within, opening).await;
                 (Some(process), opened)
             }

@@ -101,8 +101,8 @@ impl Lengths {
         }
     }
 
-    /// Does the work that reads the messages itself. It may be done before a long one is told.
-    pub(crate) async fn from_the_start<T>(&self, work: impl Future<Output = T>) -> Result<T, TooLong> {
+    /// The same for work that reads the messages itself. It may be done before a long one is told.
+    pub(crate) async fn during_handshake<T>(&self, work: impl Future<Output = T>) -> Result<T, TooLong> {
         let done = self.during(work).await?;
         if self.0.borrow().too_long == 0 { Ok(done) } else { Err(TooLong) }
     }

@@ -29,9 +29,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif method == "tools/list":
             tools = [(name, f"Use {key}.") for name in ("quote", "fail", "break")]
             schema = {"type": "object"}
-            result = {
-                "tools": [{"name": name, "description": d, "inputSchema": schema} for name, d in tools]
-            }
+            result = {"tools": [{"name": name, "description": d, "inputSchema": schema} for name, d in tools]}
         elif method == "tools/call" and params["name"] == "break":
             return self.answer(500, f"no luck with {key}".encode())
         elif method == "tools/call":
