@@ -14,23 +14,26 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, watch};
 
 use crate::McpError;
+use crate::keys::Keys;
+use crate::measured::{LONGEST_MESSAGE, Lengths, Measured};
 use crate::server::{McpServer, Place};
 
 /// How long a server has to end by itself after its stdin is closed.
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of what it printed that are kept.
 const MOST_SAID: usize = 4096;
-/// Bytes of one message of the server's.
-pub(crate) const LONGEST_MESSAGE: usize = 32 << 20;
 
 /// How many processes of servers there are.
 static ALIVE: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
 
-pub(crate) type ChildTransport = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
+pub(crate) type ChildTransport = AsyncRwTransport<RoleClient, Measured<ChildStdout>, ChildStdin>;
 
 /// A running server. Dropping it ends the process, and all that it started in its group.
 pub(crate) struct Process {
     said: Said,
+    keys: Keys,
+    /// Of its messages.
+    pub(crate) lengths: Lengths,
     ended: watch::Receiver<Option<String>>,
     until: Mutex<Option<oneshot::Sender<()>>>,
     /// Whether it has shaken hands. One that has not has no work to finish, and is killed at once.
@@ -71,8 +74,10 @@ impl Process {
         let (tell, ended) = watch::channel(None);
         let is_ready = Arc::new(AtomicBool::new(false));
         tokio::spawn(keep(Alive::new(child), dropped, Arc::clone(&is_ready), tell));
+        let (stdout, lengths) = Measured::new(stdout);
         let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LONGEST_MESSAGE);
-        Ok(Some((Self { said, ended, until: Mutex::new(Some(until)), is_ready }, transport)))
+        let (keys, until) = (Keys::of(server), Mutex::new(Some(until)));
+        Ok(Some((Self { said, keys, lengths, ended, until, is_ready }, transport)))
     }
 
     /// It has shaken hands.
@@ -95,7 +100,7 @@ impl Process {
 
     /// Its last words as the end of a sentence, or nothing.
     pub(crate) fn last_words(&self) -> String {
-        self.said.sentence()
+        self.said.sentence(&self.keys)
     }
 }
 
@@ -164,9 +169,9 @@ impl Said {
         }
     }
 
-    fn sentence(&self) -> String {
+    fn sentence(&self, keys: &Keys) -> String {
         let bytes: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = keys.hidden(&String::from_utf8_lossy(&bytes));
         let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
         if last.is_empty() { String::new() } else { format!("; it said: {}", printable(&last, 400)) }

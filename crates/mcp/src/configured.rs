@@ -1,73 +1,91 @@
 //! The file in which other programs list their servers.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use belljar_core::Secret;
+use belljar_engine::read_file;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::{McpServer, ServerTextError};
 
-#[derive(Deserialize)]
-struct File {
-    #[serde(rename = "mcpServers", alias = "servers")]
-    servers: BTreeMap<String, Entry>,
-}
+/// Bytes of such a file.
+const LONGEST_FILE: u64 = 1 << 20;
 
 #[derive(Deserialize)]
-struct Entry {
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    cwd: Option<String>,
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(default)]
-    disabled: bool,
+struct Listed {
+    #[serde(rename = "mcpServers", alias = "servers")]
+    servers: BTreeMap<String, Value>,
 }
 
 /// Reads such a file.
 pub(crate) fn servers_in(path: &Path) -> Result<Vec<McpServer>, ServerTextError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ServerTextError::Unreadable { path: path.to_owned(), source })?;
-    let malformed = |reason: String| ServerTextError::Malformed { path: path.to_owned(), reason };
-    let file: File = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+    let unreadable = |source| ServerTextError::Unreadable { path: path.to_owned(), source };
+    let text = read(path).map_err(unreadable)?;
+    let malformed = |error: serde_json::Error| ServerTextError::Malformed {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let listed: Listed = serde_json::from_str(&text).map_err(malformed)?;
     let mut servers = Vec::new();
-    for (name, entry) in file.servers.into_iter().filter(|(_, entry)| !entry.disabled) {
-        let expand = |text: &str| {
-            expanded(text).map_err(|variable| ServerTextError::Variable {
+    for (name, entry) in listed.servers {
+        let wrong = |reason| ServerTextError::Entry { path: path.to_owned(), server: name.clone(), reason };
+        let Value::Object(entry) = entry else {
+            return Err(wrong("must be an object with \"command\" or \"url\"".into()));
+        };
+        if field(&entry, "disabled").map_err(wrong)? {
+            continue;
+        }
+        let expand = |text: String| {
+            expanded(&text).map_err(|variable| ServerTextError::Variable {
                 path: path.to_owned(),
                 server: name.clone(),
                 variable,
             })
         };
-        let server = match (&entry.command, &entry.url) {
+        let command: Option<String> = field(&entry, "command").map_err(wrong)?;
+        let url: Option<String> = field(&entry, "url").map_err(wrong)?;
+        let server = match (command, url) {
             (Some(command), None) => {
-                let arguments = entry.args.iter().map(|word| expand(word)).collect::<Result<Vec<_>, _>>()?;
+                let words: Vec<String> = field(&entry, "args").map_err(wrong)?;
+                let arguments = words.into_iter().map(expand).collect::<Result<Vec<_>, _>>()?;
                 let mut server = McpServer::command(expand(command)?, arguments);
-                if let Some(directory) = &entry.cwd {
+                if let Some(directory) = field::<Option<String>>(&entry, "cwd").map_err(wrong)? {
                     server = server.directory(expand(directory)?);
                 }
-                for (variable, value) in &entry.env {
+                for (variable, value) in field::<BTreeMap<String, String>>(&entry, "env").map_err(wrong)? {
                     server = server.env(variable, Secret::new(expand(value)?));
                 }
                 server
             }
             (None, Some(url)) => {
                 let mut server = McpServer::url(expand(url)?);
-                for (header, value) in &entry.headers {
+                for (header, value) in field::<BTreeMap<String, String>>(&entry, "headers").map_err(wrong)? {
                     server = server.header(header, Secret::new(expand(value)?));
                 }
                 server
             }
-            _ => return Err(malformed(format!("`{name}` must have one of \"command\" and \"url\""))),
+            _ => return Err(wrong("must have one of \"command\" and \"url\"".into())),
         };
         servers.push(server.named(name));
     }
     Ok(servers)
+}
+
+/// The text of a file. Only of a file: a pipe or a device may never end, or never begin.
+fn read(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_file(path, LONGEST_FILE)?).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+/// A field of a server's, or what is wrong with it. One that is not there is empty.
+fn field<T: DeserializeOwned + Default>(entry: &Map<String, Value>, name: &str) -> Result<T, String> {
+    match entry.get(name) {
+        None | Some(Value::Null) => Ok(T::default()),
+        Some(value) => T::deserialize(value).map_err(|error| format!("has a wrong \"{name}\": {error}")),
+    }
 }
 
 /// The text with variables in their place, or the name of one that is not there.
@@ -94,7 +112,7 @@ mod tests {
     use super::*;
     use crate::server::Place;
 
-    fn read(text: &str) -> Result<Vec<McpServer>, ServerTextError> {
+    fn written(text: &str) -> Result<Vec<McpServer>, ServerTextError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         servers_in(file.path())
@@ -102,7 +120,7 @@ mod tests {
 
     #[test]
     fn servers_are_read_as_other_programs_write_them() {
-        let servers = read(
+        let servers = written(
             r#"{"mcpServers": {
                 "time": {"command": "uvx", "args": ["x", "${PATH}"], "env": {"A": "${NOT_THERE_AT_ALL:-b}"}},
                 "docs": {"type": "http", "url": "https://example.com", "headers": {"X-Key": "${env:PATH}"}},
@@ -117,13 +135,31 @@ mod tests {
     }
 
     #[test]
+    fn only_files_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        for path in [&pipe, directory.path(), Path::new("/dev/zero")] {
+            let error = servers_in(path).unwrap_err().to_string();
+            assert!(error.contains("it is not a regular file"), "{error}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, part) in [
-            ("[]", "lists no MCP servers"),
-            ("{\"mcpServers\": {\"a\": {}}}", "`a` must have one of"),
+            ("[]", "is no list of MCP servers"),
+            ("{\"mcpServers\": {\"a\": {}}}", ": server `a` must have one of"),
+            ("{\"mcpServers\": {\"a\": 5}}", ": server `a` must be an object"),
+            (
+                "{\"mcpServers\": {\"a\": {\"command\": 5}}}",
+                "`a` has a wrong \"command\": invalid type: integer",
+            ),
+            ("{\"mcpServers\": {\"a\": {\"url\": \"x\", \"headers\": []}}}", "`a` has a wrong \"headers\""),
+            (&" ".repeat(2 << 20), "longer than 1048576 bytes"),
             ("{\"mcpServers\": {\"a\": {\"url\": \"${NOT_THERE_AT_ALL}\"}}}", "NOT_THERE_AT_ALL"),
         ] {
-            let error = read(text).unwrap_err().to_string();
+            let error = written(text).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         assert!(matches!(servers_in(Path::new("/not/there")), Err(ServerTextError::Unreadable { .. })));

@@ -10,8 +10,9 @@ use belljar_engine::{Background, BoxFuture};
 use belljar_runtime::{HostTool, RegistryError, ToolContext, ToolFailure, ToolRegistry};
 use tokio::sync::Mutex;
 
+use crate::keys::Keys;
 use crate::link::{CallError, Link};
-use crate::server::McpServer;
+use crate::server::{McpServer, Place};
 use crate::{McpError, content};
 
 /// How long to wait before a server that died is started again. Doubled each time it dies young.
@@ -103,8 +104,10 @@ impl McpConnection {
 
     fn tool(&self, name: String, offered: &rmcp::model::Tool) -> HostTool {
         let description = offered.description.as_deref().or(offered.title.as_deref()).unwrap_or_default();
-        let schema = serde_json::Value::Object((*offered.input_schema).clone());
-        let tool = Tool::from_json_schema(name, description, &schema)
+        let keys = Keys::of(&self.shared.server);
+        let mut schema = serde_json::Value::Object((*offered.input_schema).clone());
+        keys.hide_in_schema(&mut schema);
+        let tool = Tool::from_json_schema(name, &keys.hidden(description), &schema)
             .on_mcp_server(self.name(), offered.name.clone());
         let (shared, own_name) = (Arc::clone(&self.shared), offered.name.to_string());
         let call =
@@ -125,15 +128,27 @@ impl Shared {
         let arguments = arguments.to().map_err(ToolFailure::from)?;
         let link = self.link().await.map_err(ToolFailure::new)?;
         match link.call(tool, arguments, caller).await {
-            Ok(result) => content::of_result(result),
+            Ok(result) => content::of_result(result, &link.keys),
             Err(CallError::Refused(reason)) => Err(ToolFailure::new(reason)),
             // Whether it did what it was asked for, nobody knows. So it is not asked again.
             Err(CallError::Gone) => Err(ToolFailure::new(format!(
-                "the MCP server `{}` is gone: {}. The next call starts it again",
-                self.server.name,
-                link.end().await
+                "{}. {}",
+                self.is_gone(&link.end().await),
+                match self.server.place {
+                    Place::Process { .. } => "The next call starts it again",
+                    Place::Address { .. } => "The next call connects to it again",
+                }
             ))),
         }
+    }
+
+    /// What happened to it. One at an address may well be there.
+    fn is_gone(&self, reason: &str) -> String {
+        let what = match self.server.place {
+            Place::Process { .. } => "is gone",
+            Place::Address { .. } => "gave no answer",
+        };
+        format!("the MCP server `{}` {what}: {reason}", self.server.name)
     }
 
     /// A connection that works. Whoever finds the server dead starts it again, while others wait.
@@ -153,11 +168,12 @@ impl Shared {
         };
         let wait = not_before.saturating_duration_since(Instant::now());
         if wait > MOST_PATIENCE {
-            return Err(format!(
-                "the MCP server `{}` is gone: {reason}. It is started again in {} s at the earliest",
-                self.server.name,
-                wait.as_secs() + 1
-            ));
+            let again = match self.server.place {
+                Place::Process { .. } => "started",
+                Place::Address { .. } => "connected to",
+            };
+            let (gone, seconds) = (self.is_gone(reason), wait.as_secs() + 1);
+            return Err(format!("{gone}. It is {again} again in {seconds} s at the earliest"));
         }
         tokio::time::sleep(wait).await;
         let longer = (*pause * 2).min(LONGEST_PAUSE);

@@ -11,33 +11,37 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 use crate::child::printable;
+use crate::keys::Keys;
 
 /// Characters of what a server may say about a failure.
 const LONGEST_FAILURE: usize = 4000;
 
-pub(crate) fn of_result(result: CallToolResult) -> Result<Json, ToolFailure> {
+pub(crate) fn of_result(result: CallToolResult, keys: &Keys) -> Result<Json, ToolFailure> {
     if result.is_error == Some(true) {
-        return Err(ToolFailure::new(failure(&result)));
+        return Err(ToolFailure::new(failure(&result, keys)));
     }
     let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
     let only_texts = result.content.iter().all(is_text);
-    let data = match (result.structured_content, only_texts) {
+    // Some servers write `null` where they mean that there is none.
+    let structured = result.structured_content.filter(|structured| !structured.is_null());
+    let mut data = match (structured, only_texts) {
         // The texts are for clients that do not know about structured content.
         (Some(structured), true) => structured,
         (Some(structured), false) => json!({"structured": structured, "content": parts(result.content)}),
         (None, _) if result.content.len() == 1 => parts(result.content).pop().unwrap_or_default(),
         (None, _) => Value::Array(parts(result.content)),
     };
+    keys.hide_in_answer(&mut data);
     let text = serde_json::to_string(&data).map_err(ToolFailure::from)?;
     Ok(Json::parse_repaired(&text).map_err(ToolFailure::from)?.0)
 }
 
-fn failure(result: &CallToolResult) -> String {
+fn failure(result: &CallToolResult, keys: &Keys) -> String {
     let texts = result.content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
-    let text = texts.collect::<Vec<_>>().join("\n");
+    let text = keys.hidden(&texts.collect::<Vec<_>>().join("\n"));
     if text.is_empty() { "it failed, and did not say why".into() } else { lines(&text) }
 }
 
@@ -88,7 +92,7 @@ mod tests {
 
     fn of(result: Value) -> Result<Value, ToolFailure> {
         let result: CallToolResult = serde_json::from_value(result).unwrap();
-        Ok(serde_json::from_str(of_result(result)?.as_str()).unwrap())
+        Ok(serde_json::from_str(of_result(result, &Keys::default())?.as_str()).unwrap())
     }
 
     #[test]
@@ -99,6 +103,8 @@ mod tests {
         assert_eq!(of(json!({"content": []})).unwrap(), json!([]));
         let structured = json!({"content": [text], "structuredContent": {"a": 1}});
         assert_eq!(of(structured).unwrap(), json!({"a": 1}));
+        let none = json!({"content": [text], "structuredContent": null});
+        assert_eq!(of(none).unwrap(), json!("a\u{1b}[31m"));
     }
 
     #[test]

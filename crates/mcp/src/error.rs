@@ -85,12 +85,22 @@ pub enum ServerTextError {
     },
     /// A file is not what was expected.
     #[error(
-        "{} lists no MCP servers: {reason}. Expected is {{\"mcpServers\": {{\"name\": {{\"command\": …, \"args\": […]}} or {{\"url\": …}}}}}}",
+        "{} is no list of MCP servers: {reason}. Expected is {{\"mcpServers\": {{\"name\": {{\"command\": …, \"args\": […]}} or {{\"url\": …}}}}}}",
         path.display()
     )]
     Malformed {
         /// The file.
         path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A server in a file is not what was expected.
+    #[error("{}: server `{server}` {reason}", path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// The server.
+        server: String,
         /// What is wrong.
         reason: String,
     },

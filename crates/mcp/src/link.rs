@@ -7,17 +7,19 @@ use std::time::Instant;
 use belljar_runtime::ToolContext;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
-    JsonObject, PaginatedRequestParams, RequestId, ServerResult, Tool,
+    InitializeResult, JsonObject, PaginatedRequestParams, RequestId, ServerResult, Tool,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, Peer, PeerRequestOptions, RunningService, ServiceError};
 use rmcp::{RoleClient, serve_client};
 use tokio::runtime::Handle;
 
 use crate::child::{Process, printable};
+use crate::keys::Keys;
+use crate::measured::TooLong;
 use crate::paced::Paced;
 use crate::progress::Listener;
 use crate::server::McpServer;
-use crate::told::told;
+use crate::told::{not_an_answer, told};
 use crate::{McpError, remote};
 
 /// How many tools of one server are taken. Nobody reads more.
@@ -28,6 +30,8 @@ const MOST_PAGES: usize = 64;
 /// A connection that works, or has worked.
 pub(crate) struct Link {
     server: McpServer,
+    /// What it was given, which no script is to read.
+    pub(crate) keys: Keys,
     /// Dropping it closes the connection.
     service: RunningService<RoleClient, Listener>,
     listener: Listener,
@@ -48,41 +52,37 @@ pub(crate) enum CallError {
 impl Link {
     /// Starts the server, or connects to it, and shakes hands.
     pub(crate) async fn open(server: &McpServer) -> Result<Self, McpError> {
-        let listener = Listener::default();
+        let keys = Keys::of(server);
+        let listener = Listener::new(keys.clone());
         let within = server.ready_within;
         let (process, opened) = match Process::start(server)? {
-            Some((process, transport)) => (
-                Some(process),
-                tokio::time::timeout(within, serve_client(listener.clone(), Paced::new(transport))).await,
-            ),
+            Some((process, transport)) => {
+                let opening = serve_client(listener.clone(), Paced::new(transport));
+                let opening = process.lengths.during_handshake(opening);
+                let opened = tokio::time::timeout(within, opening).await;
+                (Some(process), opened)
+            }
             None => {
                 let transport = remote::transport(server)?.expect("it is a process or an address");
-                (
-                    None,
-                    tokio::time::timeout(within, serve_client(listener.clone(), Paced::new(transport))).await,
-                )
+                let opening = serve_client(listener.clone(), Paced::new(transport));
+                (None, tokio::time::timeout(within, opening).await.map(Ok))
             }
         };
+        let name = server.name.clone();
         match opened {
-            Ok(Ok(service)) => {
+            Ok(Ok(Ok(service))) => {
                 process.iter().for_each(Process::is_ready);
                 let (since, broken) = (Instant::now(), OnceLock::new());
-                Ok(Self { server: server.clone(), service, listener, process, since, broken })
+                Ok(Self { server: server.clone(), keys, service, listener, process, since, broken })
+            }
+            Ok(Ok(Err(error))) => {
+                let (reason, said) = no_handshake(&error, server, process.as_ref()).await;
+                Err(McpError::Connect { server: name, reason, said })
             }
             Ok(Err(error)) => {
-                // If its process has ended, that is why.
-                let ended = match &process {
-                    Some(process) => process.how_it_ended().await,
-                    None => None,
-                };
-                let reason = ended.unwrap_or_else(|| told(&error, server));
-                let said = last_words(process.as_ref());
-                Err(McpError::Connect { server: server.name.clone(), reason, said })
+                Err(McpError::Connect { server: name, reason: format!("it {error}"), said: String::new() })
             }
-            Err(_) => {
-                let said = last_words(process.as_ref());
-                Err(McpError::Silent { server: server.name.clone(), within, said })
-            }
+            Err(_) => Err(McpError::Silent { server: name, within, said: last_words(process.as_ref()) }),
         }
     }
 
@@ -106,6 +106,8 @@ impl Link {
     /// How it ended, as the end of a sentence.
     pub(crate) async fn end(&self) -> String {
         let ended = match &self.process {
+            // We have hung up. What it says and does after that is not why.
+            Some(process) if process.lengths.is_given_up() => return format!("it {TooLong}"),
             Some(process) => process.how_it_ended().await,
             None => None,
         };
@@ -114,14 +116,26 @@ impl Link {
         format!("{ended}{}", self.last_words())
     }
 
+    /// Waits for an answer, but not beyond a message that is too long: it may have been that.
+    async fn bounded<T>(&self, answer: impl Future<Output = T>) -> Result<T, TooLong> {
+        match &self.process {
+            Some(process) => process.lengths.during(answer).await,
+            None => Ok(answer.await),
+        }
+    }
+
     /// The server's tools, as it describes them.
     pub(crate) async fn tools(&self) -> Result<Vec<Tool>, McpError> {
         let (mut found, mut cursor, mut seen) = (Vec::new(), None, BTreeSet::new());
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = match self.service.peer().list_tools(Some(page)).await {
-                Ok(page) => page,
-                Err(error) => return Err(self.no_tools(error).await),
+            let page = match self.bounded(self.service.peer().list_tools(Some(page))).await {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) => return Err(self.no_tools(error).await),
+                Err(error) => {
+                    let (server, reason) = (self.server.name.clone(), format!("it {error}"));
+                    return Err(McpError::Connect { server, reason, said: String::new() });
+                }
             };
             found.extend(page.tools.into_iter().take(MOST_TOOLS - found.len()));
             cursor = page.next_cursor;
@@ -158,15 +172,23 @@ impl Link {
         let asked = asked.map_err(|error| self.refusal(&error))?;
         let _followed = self.listener.follow(asked.progress_token.clone(), caller);
         let mut withdrawal = Withdrawal { peer: peer.clone(), id: Some(asked.id.clone()) };
-        let answer = asked.rx.await;
+        let answer = self
+            .bounded(asked.rx)
+            .await
+            .map_err(|error| CallError::Refused(format!("the MCP server `{}` {error}", self.server.name)))?;
         withdrawal.id = None;
         match answer {
             Err(_) => Err(CallError::Gone),
             Ok(Err(error)) => Err(self.refusal(&error)),
             Ok(Ok(ServerResult::CallToolResult(result))) => Ok(result),
-            Ok(Ok(_)) => Err(CallError::Refused(
+            Ok(Ok(ServerResult::InputRequiredResult(_))) => Err(CallError::Refused(
                 "the server wants something of a user before it answers, which a script cannot give".into(),
             )),
+            Ok(Ok(other)) => Err(CallError::Refused(format!(
+                "the answer of the MCP server `{}` {}",
+                self.server.name,
+                not_an_answer::<CallToolResult>(&other, &self.server)
+            ))),
         }
     }
 
@@ -177,7 +199,9 @@ impl Link {
                 let _ = self.broken.set(told(error, &self.server));
                 CallError::Gone
             }
-            ServiceError::McpError(error) => CallError::Refused(printable(&error.message, 1000)),
+            ServiceError::McpError(error) => {
+                CallError::Refused(printable(&self.keys.hidden(&error.message), 1000))
+            }
             other => CallError::Refused(told(other, &self.server)),
         }
     }
@@ -198,6 +222,25 @@ impl Drop for Withdrawal {
             let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
         });
     }
+}
+
+/// Why there is no connection, and the last words of a process if they may say more.
+async fn no_handshake(
+    error: &ClientInitializeError,
+    server: &McpServer,
+    process: Option<&Process>,
+) -> (String, String) {
+    let ended = match (error, process) {
+        // It is us who hang up. How it ends after that, and what it says of it, is not why.
+        (ClientInitializeError::ExpectedInitResult(Some(answer)), _) => {
+            let reason = not_an_answer::<InitializeResult>(answer, server);
+            return (format!("its answer to `initialize` {reason}"), String::new());
+        }
+        (ClientInitializeError::JsonRpcError(_), _) | (_, None) => None,
+        // If its process has ended, that is why.
+        (_, Some(process)) => process.how_it_ended().await,
+    };
+    (ended.unwrap_or_else(|| told(error, server)), last_words(process))
 }
 
 fn last_words(process: Option<&Process>) -> String {

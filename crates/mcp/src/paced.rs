@@ -3,11 +3,13 @@
 //! A server may ask as much as it likes, and each question has an answer, if only a refusal. If it
 //! never reads them, they would fill our memory. What we ask of a server is not counted: it may be
 //! busy, and reading on is what frees it.
+//!
+//! It also passes over answers that come before the first question.
 
 use std::sync::Arc;
 
 use rmcp::RoleClient;
-use rmcp::model::JsonRpcMessage;
+use rmcp::model::{JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::watch;
@@ -19,6 +21,9 @@ const MOST_UNTAKEN: usize = 256;
 pub(crate) struct Paced<T> {
     way: T,
     untaken: Arc<watch::Sender<usize>>,
+    /// The number of our first request, and whether it is answered.
+    first: Option<RequestId>,
+    is_open: bool,
 }
 
 /// An answer that is not taken yet.
@@ -26,7 +31,23 @@ struct Untaken(Arc<watch::Sender<usize>>);
 
 impl<T> Paced<T> {
     pub(crate) fn new(way: T) -> Self {
-        Self { way, untaken: Arc::new(watch::Sender::new(0)) }
+        Self { way, untaken: Arc::new(watch::Sender::new(0)), first: None, is_open: false }
+    }
+}
+
+impl<T> Paced<T> {
+    /// Whether a message answers something that was not asked, before our first request is
+    /// answered. The library would hang up. Later, it passes over such a message by itself.
+    fn is_stray(&mut self, message: &RxJsonRpcMessage<RoleClient>) -> bool {
+        let answered = match message {
+            JsonRpcMessage::Response(answer) => Some(&answer.id),
+            JsonRpcMessage::Error(answer) => answer.id.as_ref(),
+            _ => None,
+        };
+        let (Some(answered), false) = (answered, self.is_open) else { return false };
+        // Some servers turn a number into a text.
+        self.is_open = self.first.as_ref().is_some_and(|first| first.to_string() == answered.to_string());
+        !self.is_open
     }
 }
 
@@ -51,6 +72,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Paced<T> {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let is_answer = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        if let (JsonRpcMessage::Request(request), false) = (&message, self.is_open) {
+            self.first = Some(request.id.clone());
+        }
         let untaken = is_answer.then(|| Untaken::new(&self.untaken));
         let sending = self.way.send(message);
         async move {
@@ -63,7 +87,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Paced<T> {
         let mut untaken = self.untaken.subscribe();
         // It cannot fail: the sender is here.
         drop(untaken.wait_for(|count| *count < MOST_UNTAKEN).await);
-        self.way.receive().await
+        loop {
+            let message = self.way.receive().await?;
+            if !self.is_stray(&message) {
+                return Some(message);
+            }
+            tracing::debug!("an MCP server answered what was not asked");
+        }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

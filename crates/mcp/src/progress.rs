@@ -11,6 +11,7 @@ use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
 
 use crate::child::printable;
+use crate::keys::Keys;
 
 /// Characters of what a server may say about its progress.
 const LONGEST_MESSAGE: usize = 200;
@@ -20,6 +21,7 @@ const LONGEST_MESSAGE: usize = 200;
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
     callers: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,
+    keys: Keys,
 }
 
 /// A call that hears of its progress for as long as this lives.
@@ -29,6 +31,10 @@ pub(crate) struct Followed {
 }
 
 impl Listener {
+    pub(crate) fn new(keys: Keys) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
     pub(crate) fn follow(&self, token: ProgressToken, caller: ToolContext) -> Followed {
         self.callers().insert(token.clone(), caller);
         Followed { listener: self.clone(), token }
@@ -53,8 +59,8 @@ impl ClientHandler for Listener {
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         if let Some(caller) = self.callers().get(&progress.progress_token) {
-            let message = progress.message.as_deref().unwrap_or_default();
-            caller.progress(progress.progress, progress.total, printable(message, LONGEST_MESSAGE));
+            let message = self.keys.hidden(progress.message.as_deref().unwrap_or_default());
+            caller.progress(progress.progress, progress.total, printable(&message, LONGEST_MESSAGE));
         }
     }
 }

@@ -11,7 +11,7 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::McpError;
-use crate::child::LONGEST_MESSAGE;
+use crate::measured::LONGEST_MESSAGE;
 use crate::server::{McpServer, Place};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);

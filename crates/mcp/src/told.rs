@@ -5,11 +5,14 @@
 
 use std::error::Error;
 
+use rmcp::model::ServerResult;
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde::de::DeserializeOwned;
 
 use crate::child::printable;
+use crate::keys::Keys;
 use crate::server::{McpServer, Place};
 
 /// Characters of it.
@@ -30,6 +33,13 @@ pub(crate) fn told(error: &(dyn Error + 'static), server: &McpServer) -> String 
     printable(&without_keys(text, server), MOST)
 }
 
+/// What is wrong with an answer that is none of this kind.
+pub(crate) fn not_an_answer<T: DeserializeOwned>(answer: &ServerResult, server: &McpServer) -> String {
+    let parsed = serde_json::to_value(answer).and_then(serde_json::from_value::<T>);
+    let reason = parsed.err().map_or_else(String::new, |error| format!(": {}", told(&error, server)));
+    format!("is not one that MCP describes{reason}")
+}
+
 /// What is left of an error without those that only say which part of the library had it.
 fn inside<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
@@ -45,8 +55,10 @@ fn inside<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     }
 }
 
-/// The text without what follows `?` in the server's address, and without a password in it.
-fn without_keys(mut text: String, server: &McpServer) -> String {
+/// The text without what follows `?` in the server's address, without a password in it, and without
+/// the keys that the server was given.
+fn without_keys(text: String, server: &McpServer) -> String {
+    let mut text = Keys::of(server).hidden(&text);
     let Place::Address { url, .. } = &server.place else { return text };
     let query = url.split_once('?').map(|(_, query)| query);
     let host = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(rest));

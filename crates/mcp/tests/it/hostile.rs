@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use belljar_core::Secret;
 use belljar_mcp::{McpError, McpServer};
 use belljar_runtime::{ToolRegistry, Verdict};
 use belljar_testing::{HANG, data, eventually, in_time, runtime};
@@ -117,7 +118,9 @@ async fn a_server_that_cannot_start_says_why() {
     let error = in_time(missing).await.unwrap_err().to_string();
     assert!(error.contains("/not/there/at-all") && error.contains("Is it installed"), "{error}");
     let error = in_time(server("nonsense", None).connect()).await.unwrap_err().to_string();
-    assert!(error.contains("`test` cannot be connected to: ") && !error.contains('\u{1b}'), "{error}");
+    let part = "`test` cannot be connected to: its answer to `initialize` is not one that MCP describes: ";
+    assert!(error.contains(part) && !error.contains('\u{1b}'), "{error}");
+    assert!(!error.contains("exit status") && !error.contains("it said"), "{error}");
     // `true` speaks no MCP.
     let error = in_time(McpServer::command("true", [""; 0]).connect()).await.unwrap_err().to_string();
     assert!(error.contains("`true` cannot be connected to: it ended with exit status: 0"), "{error}");
@@ -154,16 +157,52 @@ async fn a_long_answer_is_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_of_a_hundred_megabytes_is_thrown_away() {
+async fn an_answer_of_a_hundred_megabytes_fails_the_call_and_the_server_stays() {
     let Some(runtime) = runtime() else { return };
-    let connection = connect(server("good", None).timeout(Duration::from_secs(1))).await;
+    let connection = connect(server("good", None).timeout(HANG)).await;
     let sandbox = sandbox(&runtime, &connection).await;
-    // Until it has sent all of it, it answers nothing else.
     let script = "
+before = test_pid().data
 huge = test_huge(100)
-while not (after := test_pid()).success:
-    pass
-emit_result([huge.success, huge.message, after.success])";
+emit_result([huge.success, huge.message, test_pid().data == before])";
     let result = run(&sandbox, script).await;
-    assert_eq!(data(&result), r#"[false,"it did not answer within 1 s",true]"#, "{result:#?}");
+    let expected = r#"[false,"the MCP server `test` sent a message longer than 33554432 bytes",true]"#;
+    assert_eq!(data(&result), expected, "{result:#?}");
+    let error = in_time(server("long", None).connect()).await.unwrap_err().to_string();
+    assert!(error.contains("be connected to: it sent a message longer than 33554432 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_none_is_told_as_what_it_is() {
+    let Some(runtime) = runtime() else { return };
+    let connection = connect(server("good", None)).await;
+    let sandbox = sandbox(&runtime, &connection).await;
+    let result = run(&sandbox, "emit_result([test_bogus().message, test_pid().success])").await;
+    let found: serde_json::Value = serde_json::from_str(data(&result)).unwrap();
+    let message = found[0].as_str().unwrap();
+    let start = "the answer of the MCP server `test` is not one that MCP describes: unknown variant `bogus";
+    assert!(message.starts_with(start) && !message.contains('\u{1b}'), "{message}");
+    assert_eq!(found[1], true);
+}
+
+#[tokio::test]
+async fn answers_before_the_first_question_are_passed_over() {
+    let connection = connect(server("stray", None)).await;
+    assert!(connection.add_to(ToolRegistry::new()).is_ok());
+}
+
+#[tokio::test]
+async fn a_server_that_quotes_its_environment_shows_a_script_no_key() {
+    let Some(runtime) = runtime() else { return };
+    let connection = connect(server("good", None).env("TEST_KEY", Secret::new("hunter2"))).await;
+    let sandbox = sandbox(&runtime, &connection).await;
+    let script = "emit_result([test_quote().data, test_quote_and_die().message])";
+    let mut execution = sandbox.stream(script);
+    while let Some(event) = in_time(execution.next()).await {
+        assert!(!format!("{event:?}").contains("hunter2"), "{event:?}");
+    }
+    let result = in_time(execution.result()).await.unwrap();
+    let found: serde_json::Value = serde_json::from_str(data(&result)).unwrap();
+    assert_eq!(found[0], serde_json::json!({"***": ["my ***!"]}));
+    assert!(found[1].as_str().unwrap().contains("it said: bad key ***"), "{found}");
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use belljar_core::Secret;
 use belljar_mcp::McpServer;
+use belljar_runtime::ToolRegistry;
 use belljar_testing::{data, in_time, runtime};
 
 use super::official::program;
@@ -79,4 +80,30 @@ async fn an_address_that_is_none_is_named() {
     let error = in_time(McpServer::url("http://127.0.0.1:1").header("a b", Secret::new("k")).connect());
     let error = error.await.unwrap_err().to_string();
     assert!(error.contains("`a b` is no name of a header"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_that_quotes_its_key_shows_it_to_nobody() {
+    let Some(runtime) = runtime() else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/http_server.py");
+    let mut child = Command::new("python3").arg(script).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let _ending = Ending(child);
+    let mut port = String::new();
+    said.read_line(&mut port).unwrap();
+    let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+    let server = McpServer::url(url).named("test").header("Authorization", Secret::new("Bearer hunter2"));
+    let connection = connect(server).await;
+    let described = connection.add_to(ToolRegistry::new()).unwrap().descriptions().prompt();
+    assert!(described.contains("Use ***."), "{described}");
+    let sandbox = sandbox(&runtime, &connection).await;
+    let script = "emit_result([test_quote().data, test_fail().message, test_break().message])";
+    let result = run(&sandbox, script).await;
+    let found: serde_json::Value = serde_json::from_str(data(&result)).unwrap();
+    assert_eq!((&found[0], &found[1]), (&"*** and ***".into(), &"*** and ***".into()));
+    let message = found[2].as_str().unwrap();
+    for part in ["the MCP server `test` gave no answer: ", "500", "The next call connects to it again"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!message.contains("hunter2"), "{message}");
 }

@@ -47,6 +47,9 @@ def good_tools():
         tool("garbage"),
         tool("twice"),
         tool("asks"),
+        tool("bogus"),
+        tool("quote"),
+        tool("quote-and-die"),
     ]
 
 
@@ -118,6 +121,16 @@ def call(number, name, arguments, token):
     if name == "die":
         print("I have had enough", file=sys.stderr, flush=True)
         os._exit(3)
+    if name == "bogus":
+        return {"content": [{"type": "bogus\x1b[31m"}]}
+    if name == "quote":
+        key = os.environ["TEST_KEY"]
+        params = {"progressToken": token, "progress": 1, "message": f"with {key}"}
+        send({"method": "notifications/progress", "params": params})
+        return text("", structuredContent={key: [f"my {key}!"]})
+    if name == "quote-and-die":
+        print(f"bad key {os.environ['TEST_KEY']}", file=sys.stderr, flush=True)
+        os._exit(3)
     if name == "huge":
         return text("x" * (arguments["megabytes"] << 20))
     if name == "garbage":
@@ -154,6 +167,12 @@ def main():
     if MODE == "parent":
         note(f"child {subprocess.Popen(['sleep', '600']).pid}")
     note(f"started {os.getpid()}")
+    if MODE == "stray":
+        send({"id": 77, "result": {}})
+        send({"id": 78, "error": {"code": -1, "message": "an answer to nothing"}})
+    if MODE == "long":
+        sys.stdout.write("x" * (33 << 20) + "\n")
+        sys.stdout.flush()
     if MODE == "mute":
         time.sleep(600)
     for line in sys.stdin:
