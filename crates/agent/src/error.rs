@@ -21,7 +21,7 @@ pub enum AgentError {
     Runtime(#[from] RuntimeError),
     /// The sandbox's tools could not be described to the model.
     #[error(transparent)]
-    Tools(DescribeError),
+    Tools(Box<DescribeError>),
     /// The tokio runtime that it was started on has been dropped, and the work with it.
     #[error("the task ended with the tokio runtime that it was started on")]
     Abandoned,
@@ -32,7 +32,7 @@ impl AgentError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Runtime(error) => error.fault(),
-            Self::Tools(DescribeError::Unanswered { .. }) => Fault::Internal,
+            Self::Tools(error) if matches!(**error, DescribeError::Unanswered { .. }) => Fault::Internal,
             Self::Tools(_) => Fault::Caller,
             Self::NoTask | Self::Limit { .. } | Self::Abandoned => Fault::Caller,
         }
@@ -43,7 +43,7 @@ impl From<DescribeError> for AgentError {
     fn from(error: DescribeError) -> Self {
         match error {
             DescribeError::Runtime(error) => Self::Runtime(error),
-            other => Self::Tools(other),
+            other => Self::Tools(Box::new(other)),
         }
     }
 }
