@@ -24,6 +24,8 @@ pub enum Extracted {
         /// The language of the first.
         language: String,
     },
+    /// Blocks with nothing in them.
+    Empty,
 }
 
 /// One block.
@@ -35,10 +37,12 @@ struct Block {
 
 /// Looks for the script in a reply.
 pub fn extract(reply: &str) -> Extracted {
-    let reply = without_thoughts(reply);
+    // As Python reads lines: some servers end them as old Macs did.
+    let reply = reply.replace("\r\n", "\n").replace('\r', "\n");
+    let reply = without_thoughts(&reply);
     let blocks = blocks(reply);
     if blocks.is_empty() {
-        return Extracted::Bare(dedented(reply.trim_matches(['\n', '\r'])));
+        return Extracted::Bare(dedented(reply.trim_matches('\n')));
     }
     let of = |is_wanted: fn(&str) -> bool| -> Vec<&Block> {
         blocks.iter().filter(|block| is_wanted(&block.language) && !block.text.trim().is_empty()).collect()
@@ -48,12 +52,30 @@ pub fn extract(reply: &str) -> Extracted {
         chosen = of(str::is_empty);
     }
     let Some(last) = chosen.last() else {
-        let language = blocks.iter().map(|block| block.language.clone()).find(|name| !name.is_empty());
-        return Extracted::Foreign { language: language.unwrap_or_default() };
+        let is_foreign = |block: &&Block| !block.language.is_empty() && !is_python(&block.language);
+        return match blocks.iter().find(is_foreign) {
+            Some(block) => Extracted::Foreign { language: block.language.clone() },
+            None => Extracted::Empty,
+        };
     };
     let is_open = !last.is_closed;
     let texts: Vec<String> = chosen.iter().map(|block| dedented(&block.text)).collect();
     Extracted::Script { script: texts.join("\n"), blocks: chosen.len(), is_open }
+}
+
+/// Whether any line of a text could be a step of a script. A script without such a line calls
+/// nothing, and gives no result.
+pub(crate) fn has_code(text: &str) -> bool {
+    text.contains("emit_result") || text.lines().any(|line| is_code(line.trim()))
+}
+
+fn is_code(line: &str) -> bool {
+    let is_import = line.starts_with("import ") || (line.starts_with("from ") && line.contains(" import "));
+    let is_block = line.ends_with(':')
+        && ["def ", "class ", "for ", "while ", "with ", "if "].iter().any(|word| line.starts_with(word));
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']');
+    let calls = line.match_indices('(').any(|(at, _)| line[..at].ends_with(is_word));
+    is_import || is_block || calls || line.contains('=')
 }
 
 fn is_python(language: &str) -> bool {
@@ -177,6 +199,8 @@ mod tests {
             "```{.python .numberLines}\nx = 1\n```",
             "1. Do this:\n\n   ```python\n   x = 1\n   ```\n",
             "```python\r\nx = 1\r\n```\r\n",
+            "\r```python\nx = 1\n```",
+            "Sure!\r\r```python\rx = 1\r```\r",
             "```python\n    x = 1\n```",
             "<think>\n```python\nwrong()\n```\n</think>\n```python\nx = 1\n```",
             "Run\n```bash\npip install x\n```\nthen\n```python\nx = 1\n```",
@@ -204,8 +228,22 @@ mod tests {
         assert_eq!(extract("\nx = 1\n"), Extracted::Bare("x = 1\n".into()));
         assert_eq!(extract("use `emit_result`"), Extracted::Bare("use `emit_result`\n".into()));
         assert_eq!(extract("```sh\nls\n```"), Extracted::Foreign { language: "sh".into() });
-        assert_eq!(extract("```python\n```"), Extracted::Foreign { language: "python".into() });
+        for empty in ["```python\n```", "```\n\n```", "x\n```"] {
+            assert_eq!(extract(empty), Extracted::Empty, "{empty}");
+        }
         assert_eq!(extract(""), Extracted::Bare("\n".into()));
+    }
+
+    #[test]
+    fn prose_is_not_taken_for_code() {
+        for words in
+            ["I am sorry, I cannot do that.", "Done: see above (it is all there).", "", "1. First\n2. Then"]
+        {
+            assert!(!has_code(words), "{words}");
+        }
+        for code in ["import os", "x = 1", "print(1)", "emit_result (1)", "if x:\n  y", "Well:\nf(1)"] {
+            assert!(has_code(code), "{code}");
+        }
     }
 
     #[test]
@@ -216,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_reply_is_read(reply in "([`~]{1,5}|python|é|x = 1|\n| |\t|\r\n){0,40}") {
+        fn any_reply_is_read(reply in "([`~]{1,5}|python|é|x = 1|\n| |\t|\r\n|\r){0,40}") {
             extract(&reply);
         }
 

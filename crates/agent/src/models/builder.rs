@@ -10,6 +10,7 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::endpoint::{Endpoint, client};
+use super::hiding::Hiding;
 use super::retry::Retry;
 use super::{HttpModel, Provider, anthropic, openai};
 use crate::model::{ModelError, Prices};
@@ -58,7 +59,8 @@ impl HttpModelBuilder {
         self
     }
 
-    /// The key that the server wants. It is sent in a header and shown nowhere.
+    /// The key that the server wants. It is sent in a header and shown nowhere: it is `***` in
+    /// errors, and in replies too unless it is shorter than 12 bytes.
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
         self
@@ -117,7 +119,8 @@ impl HttpModelBuilder {
         if name.trim().is_empty() {
             return Err(setup("it has no name".to_owned()));
         }
-        let endpoint = Arc::new(Endpoint { url, headers, key, client, retry, silence, total, limit });
+        let hiding = Hiding::new(key);
+        let endpoint = Arc::new(Endpoint { url, headers, hiding, client, retry, silence, total, limit });
         Ok(HttpModel { name, provider, endpoint, max_tokens, extra, prices })
     }
 }

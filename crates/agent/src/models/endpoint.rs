@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use belljar_core::Secret;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
@@ -13,6 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
+use super::hiding::Hiding;
 use super::problem::{Problem, excerpt, message_of};
 use super::retry::{Retry, retry_after};
 use super::sse::{SseEvent, SseReader};
@@ -36,7 +36,7 @@ pub(super) trait Wire: Default + Send {
 pub(super) struct Endpoint {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) key: Option<Secret>,
+    pub(super) hiding: Hiding,
     pub(super) client: reqwest::Client,
     pub(super) retry: Retry,
     /// How long nothing may come.
@@ -100,19 +100,20 @@ impl Endpoint {
             return Err(self.refusal(response).await);
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let kind = self.hiding.in_error(kind.unwrap_or_default()).to_ascii_lowercase();
         if kind.starts_with("text/event-stream") {
             return self.stream::<W>(response, deltas).await;
         }
         let body = self.body(response, self.limit).await?;
         if !kind.contains("json") {
-            let shown = excerpt(&self.hidden(&String::from_utf8_lossy(&body)));
+            let shown = excerpt(&self.hiding.in_error(&String::from_utf8_lossy(&body)));
             return Err(Problem::Malformed { reason: format!("it sends {kind:?}, which begins {shown:?}") });
         }
         let mut wire = W::default();
         let text = wire.whole(&body).map_err(|problem| self.hide(problem))?;
-        let _ = deltas.send(Delta::Text(text));
-        wire.finish().map_err(|missing| Problem::Malformed { reason: missing.to_owned() })
+        let _ = deltas.send(Delta::Text(self.hiding.in_reply(text)));
+        let reply = wire.finish().map_err(|missing| Problem::Malformed { reason: missing.to_owned() })?;
+        Ok(self.hide_in(reply))
     }
 
     async fn stream<W: Wire>(
@@ -121,25 +122,27 @@ impl Endpoint {
         deltas: &UnboundedSender<Delta>,
     ) -> Result<Reply, Problem> {
         let (mut wire, mut reader, mut bytes) = (W::default(), SseReader::default(), 0u64);
-        let broken = |problem, bytes| match problem {
-            Problem::Unreachable { reason } => Problem::Truncated { bytes, reason },
-            other => other,
+        let mut pieces = self.hiding.pieces();
+        let show = |text: String| {
+            if !text.is_empty() {
+                let _ = deltas.send(Delta::Text(text));
+            }
         };
-        while let Some(chunk) =
-            self.in_time(response.chunk()).await.map_err(|problem| broken(problem, bytes))?
-        {
+        while let Some(chunk) = self.chunk(&mut response, bytes).await? {
             bytes += chunk.len() as u64;
             if bytes > self.limit {
                 return Err(Problem::TooLong { limit: self.limit });
             }
-            for event in reader.push(&chunk) {
+            for mut event in reader.push(&chunk) {
+                event.data = self.hiding.in_reply(event.data);
                 let text = wire.event(&event).map_err(|problem| self.hide(problem))?;
-                if !text.is_empty() {
-                    let _ = deltas.send(Delta::Text(text));
-                }
+                show(pieces.push(text));
             }
         }
-        wire.finish().map_err(|missing| Problem::Truncated { bytes, reason: missing.to_owned() })
+        show(pieces.finish());
+        let reply =
+            wire.finish().map_err(|missing| Problem::Truncated { bytes, reason: missing.to_owned() })?;
+        Ok(self.hide_in(reply))
     }
 
     /// Why a server did not reply, in its own words.
@@ -148,26 +151,35 @@ impl Endpoint {
         let again_after = retry_after(response.headers(), SystemTime::now());
         // Its status says enough, if its words cannot be had.
         let body = self.body(response, LONGEST_REFUSAL).await.unwrap_or_default();
-        let message = self.hidden(&message_of(&body));
+        let message = self.hiding.in_error(&message_of(&body));
         Problem::Status { status, message, again_after }
     }
 
     async fn body(&self, mut response: Response, limit: u64) -> Result<Vec<u8>, Problem> {
         let mut body = Vec::new();
-        while let Some(chunk) = self.in_time(response.chunk()).await? {
+        while let Some(chunk) = self.chunk(&mut response, body.len() as u64).await? {
             if (body.len() + chunk.len()) as u64 > limit {
                 return Err(Problem::TooLong { limit });
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(body)
+        Ok(self.hiding.in_body(body))
+    }
+
+    /// The next bytes of an answer, of which so many have come. A server that leaves in the middle
+    /// of it was reached.
+    async fn chunk(&self, response: &mut Response, so_far: u64) -> Result<Option<Bytes>, Problem> {
+        self.in_time(response.chunk()).await.map_err(|problem| match problem {
+            Problem::Unreachable { reason } => Problem::Truncated { bytes: so_far, reason },
+            other => other,
+        })
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = Result<T, reqwest::Error>>) -> Result<T, Problem> {
         match timeout(self.silence, work).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
-                let reason = self.hidden(&with_causes(&error.without_url()));
+                let reason = self.hiding.in_error(&with_causes(&error.without_url()));
                 Err(Problem::Unreachable { reason })
             }
             Err(_) => Err(Problem::Silent { within: self.silence }),
@@ -176,19 +188,16 @@ impl Endpoint {
 
     fn hide(&self, problem: Problem) -> Problem {
         match problem {
-            Problem::Malformed { reason } => Problem::Malformed { reason: self.hidden(&reason) },
-            Problem::Failed { message } => Problem::Failed { message: self.hidden(&message) },
-            Problem::Busy { message } => Problem::Busy { message: self.hidden(&message) },
+            Problem::Malformed { reason } => Problem::Malformed { reason: self.hiding.in_error(&reason) },
+            Problem::Failed { message } => Problem::Failed { message: self.hiding.in_error(&message) },
+            Problem::Busy { message } => Problem::Busy { message: self.hiding.in_error(&message) },
             other => other,
         }
     }
 
-    /// A text without the key, which some servers repeat.
-    fn hidden(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "***"),
-            _ => text.to_owned(),
-        }
+    fn hide_in(&self, mut reply: Reply) -> Reply {
+        reply.text = self.hiding.in_reply(reply.text);
+        reply
     }
 }
 

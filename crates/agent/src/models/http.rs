@@ -70,7 +70,7 @@ impl fmt::Debug for HttpModel {
             .field("name", &self.name)
             .field("provider", &self.provider)
             .field("url", &self.endpoint.url.as_str())
-            .field("key", &self.endpoint.key)
+            .field("key", &self.endpoint.hiding.key())
             .finish_non_exhaustive()
     }
 }

@@ -14,12 +14,13 @@
 //! * `problem` is what goes wrong with one request. `retry` says which are made again.
 //! * `openai` and `anthropic` know what their servers want and say. Neither does any I/O.
 //!
-//! A key is in a header and nowhere else. No error, log or `Debug` has it, even if a server repeats
-//! it.
+//! A key is in a header and nowhere else. No error, log or `Debug` has it. `hiding` takes it out of
+//! what a server says, which may repeat it.
 
 mod anthropic;
 mod builder;
 mod endpoint;
+mod hiding;
 mod http;
 mod openai;
 mod problem;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use belljar_engine::Alarm;
 
 use super::loops::Loops;
-use super::turn::milliseconds;
+use super::underway::{Phase, Running, milliseconds};
 use super::{AgentEvent, AgentHandle, AgentSink, ToolOrchestrator};
 use crate::AgentError;
 use crate::model::{Message, ModelError, TokenUsage};
@@ -18,7 +18,7 @@ use crate::task::Task;
 pub(super) struct Driver<'a> {
     pub(super) orchestrator: &'a ToolOrchestrator,
     pub(super) task: &'a Task,
-    sink: &'a mut dyn AgentSink,
+    pub(super) sink: &'a mut dyn AgentSink,
     /// The conversation with the model.
     pub(super) messages: Vec<Message>,
     /// How many of the messages the sink has been told.
@@ -29,6 +29,10 @@ pub(super) struct Driver<'a> {
     pub(super) record: RunRecord,
     /// The step in progress.
     pub(super) step: Option<StepRecord>,
+    /// What is being measured, and since when.
+    pub(super) phase: Option<(Phase, Instant)>,
+    /// The run in progress.
+    pub(super) running: Option<Running>,
     /// Tokens so far, guessed where nobody counts them.
     pub(super) spent: u64,
 }
@@ -74,6 +78,8 @@ impl<'a> Driver<'a> {
             loops: Loops::new(limits.repeats),
             record: RunRecord::new(&task.text, *mode, model.name()),
             step: None,
+            phase: None,
+            running: None,
             spent: 0,
         }
     }
@@ -82,7 +88,7 @@ impl<'a> Driver<'a> {
     pub(super) async fn drive(mut self, handle: &AgentHandle) -> Result<RunRecord, AgentError> {
         let began = Instant::now();
         let mut alarm = Alarm::after(self.orchestrator.limits.time);
-        // Dropped before the record is looked at, with all that it waits for.
+        // The work is dropped before the record is looked at, with all that it waits for.
         let outcome = tokio::select! {
             biased;
             () = handle.cancelled() => Outcome::Cancelled,
@@ -93,6 +99,7 @@ impl<'a> Driver<'a> {
             },
             () = alarm.wait() => Outcome::GaveUp { reason: GaveUp::Time },
         };
+        self.break_off().await;
         Ok(self.conclude(outcome, began.elapsed()))
     }
 

@@ -6,6 +6,7 @@ use belljar_runtime::Session;
 
 use super::driver::{Driver, Stopped};
 use super::turn::Said;
+use super::underway::Phase;
 use crate::record::GaveUp;
 
 /// The word by which a model ends without a result.
@@ -33,6 +34,7 @@ impl Driver<'_> {
                 },
             };
             if findings.is_empty() {
+                self.begin(Phase::Run);
                 let is_new = session.is_none();
                 let held = match &mut session {
                     Some(held) => held,

@@ -8,9 +8,9 @@
 //!                                 └► AgentEvent ─► AgentSink, or AgentRun: a stream
 //! ```
 //!
-//! The driver is one future. The time limit and the caller's wish to cancel end it by dropping it,
-//! and whatever it was waiting for ends with it: the request to the model, the run, the session.
-//! What was recorded until then is kept.
+//! The work is one future. The time limit and the caller's wish to cancel end it by dropping it,
+//! and whatever it was waiting for ends with it: the request to the model, the session. A run is
+//! cancelled, and says how far it came (`underway`). What was recorded until then is kept.
 
 mod driver;
 mod event;
@@ -20,6 +20,7 @@ mod plan;
 mod settings;
 mod stream;
 mod turn;
+mod underway;
 
 pub use self::event::{AgentEvent, AgentSink};
 pub use self::settings::{AgentLimits, ToolOrchestrator};

@@ -1,7 +1,6 @@
 //! One turn: the model is asked, its script is taken out, looked at and run.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
 
 use belljar_core::{ExecutionResult, Verdict};
 use belljar_runtime::{Execution, RuntimeError};
@@ -10,7 +9,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use super::AgentEvent;
 use super::driver::{Driver, Stopped};
 use super::loops::Turn;
-use crate::fences::{Extracted, extract};
+use super::underway::{Phase, Running};
+use crate::fences::{Extracted, extract, has_code};
 use crate::model::{Delta, Message, Reply, Stop};
 use crate::prompt::{Aside, after_findings, after_run};
 use crate::record::{AgentMode, GaveUp, StepRecord};
@@ -39,7 +39,7 @@ impl Driver<'_> {
         self.tell(AgentEvent::Prompt { step: number, messages: news }).await;
         let (model, messages) = (self.orchestrator.model.clone(), self.messages.clone());
         let (sender, mut deltas) = unbounded_channel();
-        let began = Instant::now();
+        self.begin(Phase::Model);
         // Fails only if nobody listens any more.
         let mut on_delta = |delta| drop(sender.send(delta));
         let mut asking = pin!(model.reply(&messages, &mut on_delta));
@@ -53,8 +53,8 @@ impl Driver<'_> {
         while let Ok(delta) = deltas.try_recv() {
             self.tell_delta(number, delta).await;
         }
+        self.end_phase();
         let step = self.step.get_or_insert_with(|| StepRecord::new(number));
-        step.model_ms = milliseconds(began.elapsed());
         let reply = reply.map_err(|error| Stopped::by_model(&error))?;
         step.reply.clone_from(&reply.text);
         (step.tokens, step.cost) = (reply.tokens, reply.cost);
@@ -94,18 +94,21 @@ impl Driver<'_> {
             let error = format!("it refused: {}", crate::prompt::clip(reply.text.trim(), 400));
             return Err(Stopped::by_model(&crate::model::ModelError::Failed { reason: error }));
         }
-        let script = match extract(&reply.text) {
-            Extracted::Script { script, .. } => script,
+        let (script, is_bare) = match extract(&reply.text) {
+            Extracted::Script { script, .. } => (script, false),
             Extracted::Bare(text) if self.orchestrator.mode == AgentMode::Interactive => {
                 return Ok(Said::Words(text));
             }
-            Extracted::Bare(script) if !script.trim().is_empty() => script,
-            Extracted::Bare(_) => {
-                let findings = self.no_script(number, "the reply is empty").await;
-                return Ok(Said::Script(String::new(), findings));
-            }
-            Extracted::Foreign { language } => {
-                let what = format!("there is no Python in the reply, only {language:?}");
+            Extracted::Bare(script) if has_code(&script) => (script, true),
+            nothing => {
+                let what = match nothing {
+                    Extracted::Bare(text) if text.trim().is_empty() => "the reply is empty".to_owned(),
+                    Extracted::Foreign { language } => {
+                        format!("there is no Python in the reply, only {language:?}")
+                    }
+                    Extracted::Empty => "the block in the reply is empty".to_owned(),
+                    _ => "there is no script in the reply".to_owned(),
+                };
                 let findings = self.no_script(number, &what).await;
                 return Ok(Said::Script(String::new(), findings));
             }
@@ -114,7 +117,7 @@ impl Driver<'_> {
         if let Some(step) = &mut self.step {
             step.script = Some(script.clone());
         }
-        let began = Instant::now();
+        self.begin(Phase::Vet);
         let mut findings = Vec::new();
         if reply.stop == Stop::Length {
             let last = script.lines().count().max(1) as u32;
@@ -124,7 +127,12 @@ impl Driver<'_> {
             let must_emit = self.orchestrator.mode == AgentMode::Plan;
             findings = vetting.vet(&self.orchestrator.sandbox, &script, &self.tools, must_emit).await?;
         }
-        self.note_findings(number, began.elapsed(), &findings).await;
+        // It may have been meant as words.
+        for finding in findings.iter_mut().filter(|finding| is_bare && finding.rule == Rule::Syntax) {
+            finding.message += ". The reply has no ```python block: write the script in one";
+        }
+        self.end_phase();
+        self.note_findings(number, &findings).await;
         Ok(Said::Script(script, findings))
     }
 
@@ -132,13 +140,12 @@ impl Driver<'_> {
     pub(super) async fn no_script(&mut self, number: u32, what: &str) -> Vec<Finding> {
         let message = format!("{what}: write the script in one ```python block");
         let findings = vec![Finding::new(1, Rule::NoScript, message)];
-        self.note_findings(number, Duration::ZERO, &findings).await;
+        self.note_findings(number, &findings).await;
         findings
     }
 
-    async fn note_findings(&mut self, step: u32, took: Duration, findings: &[Finding]) {
+    async fn note_findings(&mut self, step: u32, findings: &[Finding]) {
         if let Some(step) = &mut self.step {
-            step.vet_ms = milliseconds(took);
             step.findings = findings.to_vec();
         }
         self.tell(AgentEvent::Vetted { step, findings: findings.to_vec() }).await;
@@ -148,27 +155,39 @@ impl Driver<'_> {
     pub(super) async fn follow(
         &mut self,
         number: u32,
-        mut execution: Execution,
+        execution: Execution,
     ) -> Result<Result<ExecutionResult, Vec<Finding>>, Stopped> {
-        let began = Instant::now();
-        while let Some(event) = execution.next().await {
+        self.begin(Phase::Run);
+        self.running = Some(Running::new(execution));
+        while let Some(event) = self.next_event().await {
             self.tell(AgentEvent::Run { step: number, event }).await;
         }
-        let result = match execution.result().await {
+        let result = match &mut self.running {
+            Some(running) => running.result().await,
+            None => None,
+        };
+        self.running = None;
+        let result = match result.unwrap_or(Err(RuntimeError::Abandoned)) {
             Ok(result) => result,
             // The model wrote it, unless the caller's own part of the request is wrong.
             Err(RuntimeError::Script(error)) if self.task.request_for(number, "1").check().is_ok() => {
                 let findings = vec![Finding::new(1, Rule::Syntax, error.to_string())];
-                self.note_findings(number, began.elapsed(), &findings).await;
+                // It was never begun.
+                self.phase = None;
+                self.note_findings(number, &findings).await;
                 return Ok(Err(findings));
             }
             Err(error) => return Err(error.into()),
         };
+        self.end_phase();
         if let Some(step) = &mut self.step {
-            step.run_ms = milliseconds(began.elapsed());
             step.result = Some(result.clone());
         }
         Ok(Ok(result))
+    }
+
+    async fn next_event(&mut self) -> Option<belljar_core::Event> {
+        self.running.as_mut()?.next().await
     }
 
     /// Tells the model what is wrong with a script that was not run.
@@ -205,9 +224,4 @@ impl Driver<'_> {
             Turn::Loop => Err(Stopped::gave_up(GaveUp::Loop)),
         }
     }
-}
-
-/// To the microsecond: more digits say nothing, and not every reader keeps them.
-pub(super) fn milliseconds(time: Duration) -> f64 {
-    time.as_micros() as f64 / 1000.0
 }

@@ -57,6 +57,33 @@ async fn a_server_that_wants_a_long_wait_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_wait_beyond_all_measure_is_worded() {
+    let busy = Answer::json(429, r#"{"error":{"message":"slow"}}"#);
+    let (error, tries) = fails([busy.header("retry-after", "99999999999999999999")]).await;
+    assert_eq!(tries, 1);
+    let said = error.to_string();
+    assert!(said.ends_with("(status 429, 1 try, again in a year or never): slow"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_be_asked_at_once_is_given_time_all_the_same() {
+    let failing = Answer::json(500, "{}").header("retry-after", "0");
+    let server = Server::start([failing]).await;
+    let retry = Retry::new(2, Duration::from_millis(200), Duration::from_secs(30));
+    let (reply, deltas) = ask(model(&server).retry(retry)).await;
+    assert!(matches!(reply.unwrap_err(), ModelError::Server { tries: 3, .. }));
+    let waits: Vec<Duration> = deltas
+        .iter()
+        .map(|delta| match delta {
+            Delta::Retrying { wait, .. } => *wait,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let [first, second] = waits[..] else { panic!("{waits:?}") };
+    assert!(first >= Duration::from_millis(100) && second >= Duration::from_millis(200), "{waits:?}");
+}
+
+#[tokio::test]
 async fn a_server_that_fails_is_asked_three_times() {
     let html = Answer { status: 502, headers: Vec::new(), parts: vec![Part::Text("<h1>Bad</h1>".into())] };
     let (error, tries) = fails([Answer::json(500, "{}"), Answer::json(503, ""), html]).await;
@@ -99,6 +126,47 @@ async fn a_stream_that_breaks_off_is_tried_again_and_then_named() {
         let (error, tries) = fails([broken]).await;
         assert_eq!(tries, 3);
         assert!(matches!(error, ModelError::Truncated { tries: 3, bytes: 300.., .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_named_as_a_stream_is() {
+    let cut = Answer::json(200, r#"{"choices":"#).then(Part::Break);
+    for broken in [cut.clone().header("content-length", "1000"), cut] {
+        let (error, tries) = fails([broken]).await;
+        assert_eq!(tries, 3);
+        assert!(matches!(error, ModelError::Truncated { tries: 3, bytes: 11, .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_a_server_repeats_is_hidden_in_all_it_says() {
+    let whole =
+        format!(r#"{{"choices":[{{"message":{{"content":"x = '{KEY}'"}},"finish_reason":"stop"}}]}}"#);
+    let chunk = |text: &str| format!(r#"data: {{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+    let (begin, end) = KEY.split_at(7);
+    let pieces = [chunk(&format!("x = '{begin}")), chunk(&format!("{end}'")), "data: [DONE]".to_owned()];
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let escaped = whole.replace("sk-", "sk\\u002d");
+    for answer in [Answer::json(200, &whole), Answer::json(200, &escaped), Answer::stream(&pieces)] {
+        let server = Server::start([answer]).await;
+        let (reply, deltas) = ask(model(&server)).await;
+        assert_eq!(reply.unwrap().text, "x = '***'");
+        let said: String = deltas
+            .iter()
+            .map(|delta| match delta {
+                Delta::Text(text) => text.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(said, "x = '***'");
+    }
+    // Where an error shows only the beginning of what a server says, no part of the key is left.
+    let long = format!("{}{KEY}", "x".repeat(390));
+    let (part, _) = KEY.split_at(10);
+    for answer in [Answer::json(400, &long), Answer::json(200, &long)] {
+        let (error, _) = fails([answer]).await;
+        assert!(!error.to_string().contains(part), "{error}");
     }
 }
 

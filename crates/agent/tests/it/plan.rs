@@ -55,6 +55,31 @@ async fn attempts_are_bounded_and_share_nothing() {
 }
 
 #[tokio::test]
+async fn words_are_not_taken_for_a_script() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = sandbox_with(&runtime, config()).await;
+    let replies = [
+        "I am sorry, I cannot do that.",
+        "I would call emit_result(x) if I could.",
+        "```python\n```",
+        "\r```python\nemit_result(1)\n```",
+    ];
+    let model = Arc::new(ScriptedModel::new(replies));
+    let orchestrator = ToolOrchestrator::new(sandbox, model).limited(|limits| limits.attempts = 4);
+    let record = run(&orchestrator, "t").await;
+    assert_eq!(result_of(&record), Some("1"), "{record:#?}");
+    let found: Vec<_> = record.steps.iter().flat_map(|step| &step.findings).collect();
+    let [none, both, empty] = found[..] else { panic!("{found:#?}") };
+    let wanted = "there is no script in the reply: write the script in one ```python block";
+    assert_eq!((none.rule, none.message.as_str()), (Rule::NoScript, wanted));
+    assert!(record.steps[0].script.is_none());
+    assert_eq!(both.rule, Rule::Syntax);
+    assert!(both.message.starts_with("SyntaxError"), "{both}");
+    assert!(both.message.ends_with("The reply has no ```python block: write the script in one"), "{both}");
+    assert!(empty.message.starts_with("the block in the reply is empty"), "{empty}");
+}
+
+#[tokio::test]
 async fn a_model_that_repeats_itself_is_told_and_then_given_up() {
     let Some(runtime) = runtime() else { return };
     let sandbox = sandbox_with(&runtime, config()).await;
@@ -83,7 +108,7 @@ async fn replies_without_a_usable_script_cost_an_attempt() {
     let record = run(&orchestrator, "t").await;
     assert_eq!(result_of(&record), Some("7"), "{record:#?}");
     let rules: Vec<Rule> = record.steps.iter().flat_map(|step| &step.findings).map(|it| it.rule).collect();
-    assert_eq!(rules, [Rule::NoScript, Rule::NoScript, Rule::CutOff, Rule::Syntax]);
+    assert_eq!(rules, [Rule::NoScript, Rule::NoScript, Rule::CutOff, Rule::NoScript]);
 }
 
 #[tokio::test]
@@ -146,7 +171,7 @@ async fn functions_of_python_files_are_described_as_scripts_see_them() {
     assert_eq!(result_of(&record), Some("1.5"), "{record:#?}");
     let system = &model.asked()[0][0].text;
     assert!(
-        system.contains("def rate(code: str, *, day='today') -> float:\n    \"\"\"Looks a rate up."),
+        system.contains("def rate(code: str, *, day: Any = \"today\") -> Any:\n    \"\"\"Looks a rate up."),
         "{system}"
     );
     assert!(!system.contains("_hidden"), "{system}");

@@ -80,8 +80,8 @@ impl Work<'_> {
     }
 
     async fn follow(&self, run: AgentRun, interrupts: &mut Interrupts) -> Result<End, CliError> {
-        /// How long to wait for a reader who no longer takes the last events.
-        const LAST_EVENTS: Duration = Duration::from_secs(3);
+        /// How long to wait for the run, and for a reader who no longer takes the last events.
+        const LAST_EVENTS: Duration = Duration::from_secs(8);
         let mut view = View::new(self.printer.clone(), self.output, self.options.mode.into(), self.verbose);
         let (events, printing) = Printing::start(move |event: &AgentEvent| view.show(event))?;
         let handle = run.handle();
@@ -90,9 +90,11 @@ impl Work<'_> {
             record = &mut running => (record?, None),
             interrupt = interrupts.next() => {
                 handle.cancel();
-                match tokio::time::timeout(LAST_EVENTS, running).await {
-                    Ok(record) => (record?, Some(interrupt)),
-                    Err(_) => return Ok(End::Interrupted(interrupt)),
+                tokio::select! {
+                    record = &mut running => (record?, Some(interrupt)),
+                    () = tokio::time::sleep(LAST_EVENTS) => return Ok(End::Interrupted(interrupt)),
+                    // Whoever asks twice does not want the record either.
+                    again = interrupts.next() => return Ok(End::Interrupted(again)),
                 }
             }
         };

@@ -120,7 +120,7 @@ fn a_task_is_done_and_every_step_is_shown() {
     assert!(!asked[0].0.contains("authorization"), "{}", asked[0].0);
     assert_eq!(asked[0].1["model"], "some-model");
     let rules = asked[0].1["messages"][0]["content"].as_str().unwrap();
-    assert!(rules.contains("def price(item):\n    \"\"\"The price of an item.\"\"\""), "{rules}");
+    assert!(rules.contains("def price(item: Any) -> Any:\n    \"\"\"The price of an item.\"\"\""), "{rules}");
 }
 
 #[test]
@@ -186,6 +186,23 @@ fn each_way_to_fail_has_its_code() {
     assert!(outcome.stderr.contains("does not accept the key (status 401): bad key"), "{}", outcome.stderr);
     let (outcome, _) = agent(vec![(200, "content-type: text/html", "<html>".into())], &["t"]);
     assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    let unknown = (404, "content-type: application/json", r#"{"error":{"message":"no model"}}"#.to_owned());
+    let (outcome, _) = agent(vec![unknown], &["t"]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+}
+
+#[test]
+fn a_key_that_a_reply_repeats_is_neither_shown_nor_recorded() {
+    const KEY: &str = "sk-0123456789abcdef";
+    for format in ["--json", "--events", "--verbose"] {
+        let server = serve(vec![python(&format!("# {KEY}\nprint('{KEY}')\nemit_result('{KEY}')"))]);
+        let mut command = agent_command(&server, &["t", format]);
+        command.env("BELLJAR_MODEL_KEY", KEY);
+        let outcome = finish(command, "");
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        assert!(!format!("{outcome:?}").contains(KEY), "{outcome:#?}");
+        assert!(outcome.stdout.contains("***"), "{outcome:#?}");
+    }
 }
 
 #[test]
@@ -243,6 +260,12 @@ fn an_interrupt_ends_the_script_and_leaves_the_record() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let last: Value = serde_json::from_str(&events.last().unwrap()).unwrap();
     assert_eq!(last["record"]["outcome"]["kind"], "cancelled", "{last}");
-    assert_eq!(last["record"]["steps"][0]["script"], format!("{script}\n"));
+    let step = &last["record"]["steps"][0];
+    assert_eq!(step["script"], format!("{script}\n"));
+    assert_eq!(
+        (&step["result"]["verdict"], &step["result"]["stdout"]),
+        (&json!("cancelled"), &json!("begun\n"))
+    );
+    assert!(step["model_ms"].as_f64().unwrap() > 0.0 && step["run_ms"].as_f64().unwrap() > 0.0, "{step}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
