@@ -434,6 +434,50 @@ async fn the_end_of_a_script_drops_what_it_waits_for() {
     assert_eq!(count.load(Ordering::SeqCst), 4, "a run that is dropped");
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Turn {
+    turn: u32,
+}
+
+/// Whichever comes first, there is one ending, and one record of the call.
+#[tokio::test]
+async fn a_cancellation_may_meet_the_answer() {
+    let Some(runtime) = runtime() else { return };
+    let (open, opened) = tokio::sync::watch::channel(0);
+    let gate = HostTool::new("gate", "", move |it: Turn| {
+        let mut opened = opened.clone();
+        async move { opened.wait_for(|at| *at >= it.turn).await.map(|at| *at).map_err(|error| error.to_string()) }
+    });
+    let sandbox = with(&runtime, [gate]).await;
+    for turn in 1..=30 {
+        let mut execution = sandbox.stream(format!("emit_result(gate({turn}).data)").as_str());
+        let handle = execution.handle();
+        let called = async {
+            while let Some(event) = execution.next().await {
+                if matches!(event.kind, EventKind::ToolCall { .. }) {
+                    return;
+                }
+            }
+            panic!("it was not called");
+        };
+        tokio::time::timeout(HANG, called).await.expect("it hangs");
+        let answer = || drop(open.send_replace(turn));
+        match turn % 3 {
+            0 => (handle.cancel(), answer()),
+            1 => (answer(), handle.cancel()),
+            _ => {
+                answer();
+                tokio::task::yield_now().await;
+                (handle.cancel(), ())
+            }
+        };
+        let result = tokio::time::timeout(HANG, execution.result()).await.expect("it hangs").unwrap();
+        assert!(matches!(result.verdict, Verdict::Ok | Verdict::Cancelled), "{result:#?}");
+        let [call] = result.tool_calls.as_slice() else { panic!("{result:#?}") };
+        assert!(call.success || result.verdict == Verdict::Cancelled, "{result:#?}");
+    }
+}
+
 /// One that calls and never takes an answer: what the host holds for it is bounded.
 #[tokio::test]
 async fn arguments_of_calls_under_way_are_bounded() {
