@@ -461,7 +461,7 @@ async fn a_cancellation_may_meet_the_answer() {
             panic!("it was not called");
         };
         tokio::time::timeout(HANG, called).await.expect("it hangs");
-        let answer = || drop(open.send_replace(turn));
+        let answer = || open.send_modify(|at| *at = turn);
         match turn % 3 {
             0 => (handle.cancel(), answer()),
             1 => (answer(), handle.cancel()),
