@@ -73,21 +73,6 @@ impl Failure {
         let name = self.message.split(':').next().unwrap_or_default();
         name == "MemoryError" || name.ends_with("ArrayMemoryError")
     }
-
-    /// Whether a process or a thread could not be started and nobody caught it. Others can be told
-    /// to try again, too. Of a process it is known by the line that failed.
-    fn is_of_processes(&self) -> bool {
-        const STARTS: [&str; 5] = ["fork(", "forkpty(", "fork_exec(", "posix_spawn(", "posix_spawnp("];
-        let frames = self.traceback.as_deref().unwrap_or_default();
-        let last = frames.rsplit("\n  File \"").next().and_then(|frame| frame.split_once('\n'));
-        match self.message.as_str() {
-            "RuntimeError: can't start new thread" => true,
-            message if message.starts_with("BlockingIOError: [Errno 11]") => {
-                last.is_some_and(|(_, code)| STARTS.iter().any(|start| code.contains(start)))
-            }
-            _ => false,
-        }
-    }
 }
 
 impl Transcript {

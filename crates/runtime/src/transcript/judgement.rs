@@ -28,9 +28,6 @@ impl Transcript {
                 // Nobody counts here, so the interpreter's own word is all there is.
                 Facts { used, .. } if used.oom_kills.is_none() && failure.is_of_memory() => Verdict::Oom,
                 Facts { used, .. } if used.forks_refused > Some(0) => Verdict::Pids,
-                Facts { used, .. } if used.forks_refused.is_none() && failure.is_of_processes() => {
-                    Verdict::Pids
-                }
                 Facts { scratch_was_full: true, .. } => Verdict::Disk,
                 Facts { was_interrupted: true, .. } => Verdict::Cancelled,
                 _ => failure.exit_code.map_or(Verdict::Exception, |code| Verdict::Exited { code }),

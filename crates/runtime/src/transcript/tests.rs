@@ -124,33 +124,6 @@ fn a_failure_after_refused_forks_is_the_limits_doing() {
 }
 
 #[test]
-fn where_nobody_counts_forks_the_error_of_one_is_the_limits_doing() {
-    const AGAIN: &str = "BlockingIOError: [Errno 11] Resource temporarily unavailable";
-    let verdict = |message: &str, line: &str, forks_refused| {
-        let traceback = format!(
-            "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    os.fork()\n  \
-             File \"/fork(/b.py\", line 9, in f\n    {line}\n{message}\n"
-        );
-        let frame = serde_json::json!({"type": "error", "message": message, "traceback": traceback});
-        let used = CellUsage { forks_refused, ..CellUsage::default() };
-        after(&[&frame.to_string()], ExecutionMode::Script)
-            .concluded(&Facts { used, ..facts(Ending::Finished) })
-            .verdict
-    };
-    for line in ["pid = os.fork()", "self.pid = _fork_exec(", "os.posix_spawn('/bin/sh', [], {})"] {
-        assert_eq!(verdict(AGAIN, line, None), Verdict::Pids, "{line}");
-    }
-    assert_eq!(
-        verdict("RuntimeError: can't start new thread", "_start_new_thread(f, ())", None),
-        Verdict::Pids
-    );
-    // Somebody else can be told to try again, and where forks are counted, the count decides.
-    assert_eq!(verdict(AGAIN, "sock.recv(5)", None), Verdict::Exception);
-    assert_eq!(verdict("RuntimeError: fork()", "os.fork()", None), Verdict::Exception);
-    assert_eq!(verdict(AGAIN, "pid = os.fork()", Some(0)), Verdict::Exception);
-}
-
-#[test]
 fn a_secret_is_hidden_wherever_the_guest_puts_it() {
     let mask = Mask::new(&[Secret::new("hunter2")]);
     let mut transcript = Transcript::new(ExecutionId::new("e"), ExecutionMode::Plan, mask);
