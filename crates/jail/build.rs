@@ -12,6 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/helper");
     println!("cargo::rerun-if-changed=src/spec.rs");
     println!("cargo::rerun-if-changed=src/sys/encoding.rs");
+    println!("cargo::rerun-if-changed=src/sys/kept_name.rs");
     println!("cargo::rerun-if-changed=src/sys/cell");
     println!("cargo::rerun-if-changed=src/sys/init");
     println!("cargo::rerun-if-changed=src/sys/kernel");

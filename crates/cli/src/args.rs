@@ -124,16 +124,8 @@ pub(crate) struct RunArgs {
     /// What the script finds in `sys.argv` after its own name
     #[arg(last = true, value_name = "ARG")]
     pub(crate) args: Vec<String>,
-    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what
-    /// is in it. May be repeated
-    #[arg(long = "file", value_name = "PATH[:NAME]")]
-    pub(crate) files: Vec<String>,
-    /// Save every file that the script makes or changes in its directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// With --out: save only these files, such as `*.png` or `plots/**`. May be repeated
-    #[arg(long, value_name = "GLOB", requires = "out")]
-    pub(crate) collect: Vec<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Do not pass on stdin, which is otherwise read as soon as the script starts
     #[arg(long)]
     pub(crate) no_stdin: bool,
@@ -157,6 +149,21 @@ pub(crate) struct RunArgs {
     pub(crate) sandbox: SandboxArgs,
     #[command(flatten)]
     pub(crate) mcp: McpArgs,
+}
+
+/// Files for scripts, and files of theirs.
+#[derive(Debug, Default, Args)]
+pub(crate) struct FileArgs {
+    /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what
+    /// is in it. May be repeated
+    #[arg(id = "file", long = "file", value_name = "PATH[:NAME]")]
+    pub(crate) given: Vec<String>,
+    /// Save every file that the script makes or changes in its directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// With --out: save only these files, such as `*.png` or `plots/**`. May be repeated
+    #[arg(long, value_name = "GLOB", requires = "out")]
+    pub(crate) collect: Vec<String>,
 }
 
 /// `belljar shell`.

@@ -13,31 +13,24 @@ use belljar::files::{
 use belljar::{Display, ExecutionRequest};
 use rustix::fs::FileType;
 
-use crate::args::RunArgs;
+use crate::args::{FileArgs, RunArgs};
 use crate::units;
 
-/// What the options say about files.
-pub(crate) struct Wanted<'a> {
-    pub(crate) files: &'a [String],
-    pub(crate) out: Option<&'a Path>,
-    pub(crate) collect: &'a [String],
-    pub(crate) scratch_mb: u64,
-    /// The script's own file.
-    pub(crate) script: Option<&'a Path>,
-}
-
 /// Adds to a request what the options say about files.
-pub(crate) fn add(mut request: ExecutionRequest, options: &Wanted<'_>) -> Result<ExecutionRequest> {
-    for option in options.files {
+pub(crate) fn add(
+    mut request: ExecutionRequest,
+    options: &FileArgs,
+    scratch_mb: u64,
+) -> Result<ExecutionRequest> {
+    for option in &options.given {
         request = add_file(request, option).with_context(|| format!("--file {option:?}"))?;
     }
-    refuse_another_script(&request, options.script)?;
-    if let Some(directory) = options.out {
+    if let Some(directory) = &options.out {
         let everything = vec!["*".to_owned()];
-        let patterns = if options.collect.is_empty() { everything } else { options.collect.to_vec() };
+        let patterns = if options.collect.is_empty() { everything } else { options.collect.clone() };
         request = request.collecting(patterns).collecting_into(directory);
         // A file may claim to be larger than the disk it is on, or have many names.
-        let bytes = (options.scratch_mb << 20).saturating_mul(2);
+        let bytes = (scratch_mb << 20).saturating_mul(2);
         request.collect_limits = CollectLimits { files: 10_000, bytes };
         request.keep_existing = is_where_one_works(directory);
     }
@@ -45,7 +38,7 @@ pub(crate) fn add(mut request: ExecutionRequest, options: &Wanted<'_>) -> Result
 }
 
 /// Refuses a file that would have the script's own name, and is not the script.
-fn refuse_another_script(request: &ExecutionRequest, script: Option<&Path>) -> Result<()> {
+pub(crate) fn refuse_another_script(request: &ExecutionRequest, script: Option<&Path>) -> Result<()> {
     let (Some(name), Some(script)) = (&request.name, script) else { return Ok(()) };
     let is_other = |file: &&InputFile| match &file.content {
         FileContent::Host(path) if file.path == *name => {

@@ -33,7 +33,7 @@ pub(crate) fn look_up(
             match source.read(&name) {
                 Ok(value) => search.found = search.found.with(&name, value),
                 Err(error) => {
-                    problems.push(chain(&error));
+                    problems.push(format!("{:#}", anyhow::Error::new(error)));
                     search.failed.push(name);
                 }
             }
@@ -66,12 +66,6 @@ pub(crate) fn look_up(
         search.want(&injection.secret, Some(&injection.secret), String::new)?;
     }
     Ok((search.found, warnings))
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 struct Search {

@@ -23,6 +23,9 @@ pub const SUPERVISOR: &str = "/opt/belljar";
 /// Where things are mounted first that are granted inside the workspace. A cell's own workspace
 /// does not exist yet then.
 pub const GRANTS: &str = "/run/belljar/grants";
+/// Where the directory with the kept workspaces is mounted first, where no cell has an id of its
+/// own. No cell sees it.
+pub const STORE: &str = "/run/belljar/store";
 /// Where a container finds the socket of its proxy.
 pub const EGRESS: &str = "/run/belljar-egress";
 /// Certificates that programs in a guest trust, if the usual ones are not enough.
@@ -99,9 +102,17 @@ mod tests {
     /// A grant there would hide Belljar's own files.
     #[test]
     fn every_place_is_reserved() {
-        for place in
-            SCRATCH.into_iter().chain([AUTHORITIES, GRANTS, PROC, EGRESS, LAYER, PYTHON, SUPERVISOR, TOOLS])
-        {
+        for place in SCRATCH.into_iter().chain([
+            AUTHORITIES,
+            GRANTS,
+            STORE,
+            PROC,
+            EGRESS,
+            LAYER,
+            PYTHON,
+            SUPERVISOR,
+            TOOLS,
+        ]) {
             assert!(RESERVED.iter().any(|reserved| Path::new(place).starts_with(reserved)), "{place}");
         }
     }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use belljar_core::config::SandboxConfig;
+use belljar_core::config::{ResourceLimits, SandboxConfig};
 use belljar_core::tool::Tool;
-use belljar_core::{ScriptMetadata, ScriptMetadataError, Secret};
+use belljar_core::{ScriptMetadata, ScriptMetadataError, Secret, WorkspaceName};
 
 use crate::cell::Cell;
 use crate::{Capabilities, EngineError, Progress, named_path};
@@ -36,6 +36,9 @@ pub trait Engine: Send + Sync + 'static {
         progress: &'a mut (dyn FnMut(Progress) + Send),
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>>;
 
+    /// Whose kept workspaces must be, if not this user's, so that its cells can work in them.
+    fn kept_owner(&self) -> Option<u32>;
+
     /// Waits until every cell and template that was dropped is gone from the system.
     fn settle(&self) -> BoxFuture<'_, ()>;
 }
@@ -57,6 +60,41 @@ pub trait Template: Send + Sync + 'static {
     /// [`template_settings`](crate::guest::template_settings) gives beside its harness, and
     /// [`environment`](crate::guest::environment) around it.
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>>;
+
+    /// Makes a cell to measure, for a caller who waits. It is used once. What cannot be had here is
+    /// refused ([`EngineError::Unenforceable`]).
+    fn spawn_fitted<'a>(&'a self, fitting: &'a Fitting) -> BoxFuture<'a, Result<Box<dyn Cell>, EngineError>>;
+}
+
+/// What one cell has that the others of its template do not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fitting {
+    /// The kept workspace that it works in: a directory of that name in the blueprint's
+    /// [`workspaces`](Blueprint::workspaces).
+    pub workspace: Option<WorkspaceName>,
+    /// A lower limit on memory, in mebibytes.
+    pub memory_mb: Option<u64>,
+    /// A lower limit on processor use, in cores.
+    pub cpu_quota: Option<f64>,
+    /// A lower limit on processes and threads.
+    pub pids_limit: Option<u32>,
+}
+
+impl Fitting {
+    /// The limits of a config, lowered.
+    pub fn lowered(&self, limits: &ResourceLimits) -> ResourceLimits {
+        let mut lowered = limits.clone();
+        if let Some(memory_mb) = self.memory_mb {
+            lowered.memory_mb = lowered.memory_mb.min(memory_mb);
+        }
+        if let Some(cpu_quota) = self.cpu_quota {
+            lowered.cpu_quota = lowered.cpu_quota.min(cpu_quota);
+        }
+        if let Some(pids_limit) = self.pids_limit {
+            lowered.pids_limit = lowered.pids_limit.min(pids_limit);
+        }
+        lowered
+    }
 }
 
 /// How soon a cell will be used.
@@ -81,6 +119,10 @@ pub struct Blueprint {
     /// says. No cell sees them. A runtime fills them in from its own secrets. Callers who use an
     /// engine directly set them here.
     pub injected: BTreeMap<String, Secret>,
+    /// The directory with the kept workspaces that its cells may have ([`Fitting::workspace`]).
+    pub workspaces: Option<PathBuf>,
+    /// Whether programs in its cells can have terminals.
+    pub has_terminals: bool,
     /// Whether to go on with secrets that have no value and tools that do not load. Runs then fail
     /// with what is missing, or have a warning. Otherwise a runtime refuses such a blueprint.
     pub is_lenient: bool,
@@ -94,6 +136,8 @@ impl Blueprint {
             tools: Vec::new(),
             host_tools: Vec::new(),
             injected: BTreeMap::new(),
+            workspaces: None,
+            has_terminals: false,
             is_lenient: false,
         }
     }

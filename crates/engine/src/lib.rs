@@ -47,6 +47,7 @@ pub mod guest;
 #[cfg(feature = "native")]
 pub mod host;
 mod into_engine;
+pub mod kept;
 #[cfg(feature = "local")]
 pub mod local;
 pub mod metering;
@@ -74,12 +75,14 @@ pub use capabilities::Capabilities;
 pub use cell::Streams;
 pub use cell::{
     Autopsy, Burst, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Entry, EntryKind, Files,
-    Leftovers, Listing, Outbox, Output, Until,
+    Leftovers, Listing, Outbox, Output, Signal, Until,
 };
 pub use clock::{Alarm, Elapsed, timeout};
-pub use engine::{Blueprint, BoxFuture, Engine, Need, Template, TemplateReport, ToolSource, UnreadableTool};
+pub use engine::{
+    Blueprint, BoxFuture, Engine, Fitting, Need, Template, TemplateReport, ToolSource, UnreadableTool,
+};
 pub use error::{EngineError, EngineFailure, Fault};
-pub use files::{make_directory, open_directory};
+pub use files::{Copied, Found, Tree, make_directory, open_directory};
 pub use into_engine::IntoEngine;
 pub use named_path::{LinkOnTheWay, read_file, real_path};
 pub use progress::Progress;

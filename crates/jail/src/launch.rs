@@ -102,9 +102,9 @@ const PROBED_WITHIN: Duration = Duration::from_secs(60);
 pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
     let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
     let mut launched = start()?;
-    let lending = match spec.lent.is_empty() {
-        true => None,
-        false => Some(socket_pair()?),
+    let lending = match spec.needs_a_lender() {
+        true => Some(socket_pair()?),
+        false => None,
     };
     let mut descriptors = vec![file.as_fd()];
     descriptors.extend(lending.as_ref().map(|(_, theirs)| theirs.as_fd()));

@@ -39,8 +39,10 @@ mod spec;
 mod sys;
 
 #[cfg(confine)]
-use sys::{encoding, kernel};
+use sys::{encoding, kept_name, kernel};
 
+#[cfg(confine)]
+pub use kept_name::KeptName;
 #[cfg(confine)]
 pub use launch::{LaunchError, Launched, launch, send};
 #[cfg(confine)]
@@ -49,7 +51,7 @@ pub use memory_file::sealed_file;
 pub use plan::{CELL_INIT, CELL_LIBRARY, CellLimits, plan_cell};
 #[cfg(confine)]
 pub use proc::stand_ins;
-pub use seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
+pub use seccomp::{CellFilter, MemoryAccounting, Supervision, Terminals, cell_filter, zygote_filter};
 pub use shortage::shortage;
 pub use spec::{Expected, FileIdentity, Identity, JailSpec, LentPlace, RootEntry};
 pub use sys::bounds;

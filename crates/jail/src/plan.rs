@@ -1,7 +1,7 @@
 //! Turns limits into the plan that every cell of a template follows.
 
 use crate::proc;
-use crate::seccomp::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
+use crate::seccomp::{CellFilter, MemoryAccounting, Supervision, Terminals, cell_filter, zygote_filter};
 use crate::sys::cell::{self, CellPlan, LENT, MAKE_DIRECTORY, MAKE_FILE, PlannedLimit, PlannedMount};
 use crate::sys::kernel;
 
@@ -40,6 +40,10 @@ pub struct CellLimits {
     /// [`JailSpec::lent`](crate::JailSpec::lent). The same is mounted there already, with other
     /// ids.
     pub lent: Vec<String>,
+    /// Where the directory with the kept workspaces is, if cells get theirs by its name.
+    pub store: String,
+    /// Whether programs in a cell can have terminals.
+    pub has_terminals: bool,
     /// Writable places besides the three above.
     pub writable: Vec<String>,
     /// The Landlock version to use, or 0 for none.
@@ -48,6 +52,9 @@ pub struct CellLimits {
 
 /// The id a guest has inside its cell.
 const GUEST_ID: u32 = 1000;
+
+/// Where terminals are.
+const TERMINALS: &str = "/dev/pts";
 
 /// Address space for mappings that are not the process's own memory: the code of libraries.
 const LIBRARIES: u64 = 256 << 20;
@@ -96,6 +103,12 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
             },
         ]
         .into_iter()
+        .chain(limits.has_terminals.then(|| PlannedMount {
+            kind: "devpts".into(),
+            target: TERMINALS.into(),
+            flags: kernel::MS_NOSUID | kernel::MS_NOEXEC,
+            options: "newinstance,ptmxmode=0666,mode=0620".into(),
+        }))
         .chain(proc::mounts(&limits.stand_ins))
         .chain(limits.granted_inside.iter().map(|(place, target, is_directory)| PlannedMount {
             kind: place.clone(),
@@ -114,9 +127,13 @@ pub fn plan_cell(limits: &CellLimits) -> CellPlan {
         extra_data: limits.memory_per_process.unwrap_or(0),
         socket_buffer: limits.memory_per_process.map_or(0, |_| SMALL_SOCKET_BUFFER),
         extra_addresses: limits.memory_per_process.map_or(0, |bytes| bytes.saturating_add(LIBRARIES)),
+        store: limits.store.clone(),
         writable,
         landlock: limits.landlock,
-        zygote_filter: zygote_filter(),
+        zygote_filter: zygote_filter(match limits.has_terminals {
+            true => Terminals::OfItsOwn,
+            false => Terminals::None,
+        }),
         cell_filter: filter(Supervision::Watched),
         unwatched_filter: filter(Supervision::Unwatched),
     }

@@ -18,6 +18,8 @@ pub struct JailSpec {
     /// user. Needs a range of ids. The mounts are had from
     /// [`Launched::lender`](crate::Launched::lender).
     pub lent: Vec<LentPlace>,
+    /// The directory with the kept workspaces. A cell gets one of them in the same way, by name.
+    pub store: Option<LentPlace>,
     /// The program and its arguments. The first is an absolute path inside.
     pub command: Vec<String>,
     /// The complete environment.
@@ -40,8 +42,15 @@ pub struct LentPlace {
 }
 
 impl LentPlace {
-    /// How many there may be: as many descriptors as fit into one message.
-    pub const MOST: usize = 16;
+    /// How many there may be: as many descriptors as fit into one message, beside a workspace.
+    pub const MOST: usize = 15;
+}
+
+impl JailSpec {
+    /// Whether somebody has to make mounts for its cells.
+    pub(crate) fn needs_a_lender(&self) -> bool {
+        !self.lent.is_empty() || self.store.is_some()
+    }
 }
 
 /// How ids inside map to ids outside.

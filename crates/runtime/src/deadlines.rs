@@ -60,11 +60,23 @@ impl<'a> Deadlines<'a> {
         allowance: Option<Allowance>,
         wishes: &'a Wishes,
     ) -> Self {
+        let mut deadlines = Self::exact(started, timeout, allowance, wishes);
+        deadlines.alarm = Alarm::at(deadlines.due + ALARM_GRACE);
+        deadlines
+    }
+
+    /// The same without a grace, for what has no alarm of its own.
+    pub(crate) fn exact(
+        started: Instant,
+        timeout: Duration,
+        allowance: Option<Allowance>,
+        wishes: &'a Wishes,
+    ) -> Self {
         let due = started + timeout;
         let first_look = |allowance: Allowance| (allowance, Alarm::after(CLOSEST_LOOK));
         Self {
             due,
-            alarm: Alarm::at(due + ALARM_GRACE),
+            alarm: Alarm::at(due),
             outcome_is_known: false,
             allowance: allowance.map(first_look),
             wishes,

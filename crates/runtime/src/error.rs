@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use belljar_core::{CellId, ScriptError};
+use belljar_core::{CellId, ProgramError, ScriptError};
 use belljar_engine::pool::{CheckoutError, OpenError};
 use belljar_engine::{EngineError, Fault, Forked};
 
@@ -35,6 +35,9 @@ pub enum RuntimeError {
     /// The script is empty, or not text.
     #[error(transparent)]
     Script(#[from] ScriptError),
+    /// The program is not valid.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// The time limit is not valid.
     #[error("a time limit of {seconds} s is invalid: must be more than 0 and at most 86400")]
     Timeout {
@@ -91,6 +94,7 @@ impl RuntimeError {
             | Self::Abandoned
             | Self::ShutDown
             | Self::Script(_)
+            | Self::Program(_)
             | Self::Timeout { .. }
             | Self::SessionOver { .. }
             | Self::StepUnderWay { .. }

@@ -18,6 +18,7 @@ use crate::deadlines::{Allowance, Deadlines};
 use crate::files::{Collection, Wanted, put};
 use crate::mask::Mask;
 use crate::meters::{Identity, RunMeters, note_cell, note_result};
+use crate::program::ProgramTerms;
 use crate::tools::HostTools;
 use crate::transcript::{Conditions, Ending, Facts, Transcript};
 use crate::{EventSink, RuntimeError};
@@ -112,6 +113,18 @@ impl ScriptExecutor {
     pub(crate) fn with_listener_timeout(mut self, within: Duration) -> Self {
         self.listener_timeout = within;
         self
+    }
+
+    /// What programs run under, too.
+    pub(crate) fn terms(&self) -> ProgramTerms {
+        ProgramTerms {
+            engine: self.engine,
+            limits: self.limits.clone(),
+            secrets: Arc::clone(&self.secrets),
+            mask: self.mask.clone(),
+            warnings: Arc::clone(&self.warnings),
+            meters: Arc::clone(&self.meters),
+        }
     }
 
     /// What a guest said outside of any run, without the values of secrets.

@@ -33,6 +33,7 @@ mod inquiry;
 mod mask;
 mod meters;
 mod network;
+mod program;
 mod runtime;
 mod sandbox;
 mod secrets;
@@ -51,8 +52,8 @@ pub use belljar_core::config::{
 pub use belljar_core::{
     CollectLimits, Collected, CollectedFile, Decision, Display, DisplayData, Event, EventKind, ExecutionId,
     ExecutionRequest, ExecutionResult, FileContent, InputFile, Intermediate, Json, LogLevel, LogLine,
-    NetworkVerdict, OutputStream, ScriptError, Secret, Stdin, StdinStream, ToolCallRecord, Usage, Verdict,
-    is_combining, is_printable, json_line,
+    NetworkVerdict, OutputStream, Program, ProgramError, ScriptError, Secret, Stdin, StdinStream,
+    ToolCallRecord, Usage, Verdict, WorkspaceName, WorkspaceNameError, is_combining, is_printable, json_line,
 };
 #[cfg(feature = "native")]
 pub use belljar_engine::builder::LayerStore;
@@ -66,6 +67,7 @@ pub use error::RuntimeError;
 pub use executor::ScriptExecutor;
 pub use files::{FileEntry, FilesError, SessionFiles};
 pub use inquiry::{Completions, Variable};
+pub use program::{NotRunning, ProgramEnd, ProgramSink, RunningProgram, Stop};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::Sandbox;
 pub use secrets::{

@@ -157,6 +157,12 @@ impl Runtime {
         self.engine.describe()
     }
 
+    /// Whose kept workspaces must be, if not this user's: what
+    /// [`kept::Store::open`](belljar_engine::kept::Store::open) asks for.
+    pub fn kept_owner(&self) -> Option<u32> {
+        self.engine.kept_owner()
+    }
+
     /// What the engine can enforce here.
     pub fn capabilities(&self) -> &Capabilities {
         self.engine.capabilities()

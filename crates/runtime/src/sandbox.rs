@@ -61,6 +61,14 @@ impl Sandbox {
         self
     }
 
+    pub(crate) fn hold(&self) -> &TemplateHold {
+        &self.hold
+    }
+
+    pub(crate) fn executor(&self) -> &ScriptExecutor {
+        &self.executor
+    }
+
     pub(crate) fn with_tools(mut self, tools: HostTools) -> Self {
         self.executor = self.executor.with_tools(tools);
         self
@@ -224,7 +232,7 @@ impl Sandbox {
     }
 
     /// A cell, within the shorter of two limits, if there are any.
-    async fn checkout(
+    pub(crate) async fn checkout(
         &self,
         hold: &TemplateHold,
         deadline: Option<Duration>,

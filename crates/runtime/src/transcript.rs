@@ -14,6 +14,7 @@ mod shown;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::json::Repairs;
@@ -22,7 +23,7 @@ use belljar_core::{
     Decision, Event, EventKind, ExecutionId, ExecutionResult, Intermediate, Json, LogLine, MOST_TOOL_CALLS,
     NetworkVerdict, OutputStream, ToolCallRecord, Usage,
 };
-use belljar_engine::Leftovers;
+use belljar_engine::{CellUsage, Leftovers};
 
 use crate::mask::Mask;
 use crate::network::Refusals;
@@ -276,12 +277,6 @@ impl Transcript {
         let mut events: Vec<Event> = Vec::with_capacity(warnings.len() + 1);
         events.extend(warnings.iter().cloned().map(|message| self.event(EventKind::Warning { message })));
         let (execution_id, seq) = (self.id.clone(), self.next_seq);
-        let mut usage = Usage::default();
-        usage.wall_ms = facts.elapsed.as_micros() as f64 / 1e3;
-        usage.cpu_ms = facts.used.cpu_micros.map(|micros| micros as f64 / 1e3);
-        usage.peak_memory_bytes = facts.used.peak_memory_bytes;
-        usage.oom_kills = facts.used.oom_kills;
-        usage.forks_refused = facts.used.forks_refused;
         let mut result = ExecutionResult::new(self.id, verdict, facts.conditions.engine);
         result.final_data = self.result.take().filter(|_| result.verdict.is_ok());
         result.intermediates = self.intermediates;
@@ -298,12 +293,23 @@ impl Transcript {
         result.warnings.extend(warnings);
         result.network = network;
         result.output_bytes = self.output_bytes;
-        result.usage = usage;
+        result.usage = usage(facts.elapsed, &facts.used);
         result.place = facts.place.clone();
         let result = Arc::new(result);
         events.push(Event::new(execution_id, seq, EventKind::Ended { result: Arc::clone(&result) }));
         (result, events)
     }
+}
+
+/// What is told of what a run has used.
+pub(crate) fn usage(elapsed: Duration, used: &CellUsage) -> Usage {
+    let mut usage = Usage::default();
+    usage.wall_ms = elapsed.as_micros() as f64 / 1e3;
+    usage.cpu_ms = used.cpu_micros.map(|micros| micros as f64 / 1e3);
+    usage.peak_memory_bytes = used.peak_memory_bytes;
+    usage.oom_kills = used.oom_kills;
+    usage.forks_refused = used.forks_refused;
+    usage
 }
 
 /// What a guest wrote, with secrets hidden. Records what had to be changed.

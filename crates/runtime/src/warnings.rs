@@ -76,7 +76,7 @@ fn missing(displays: MissingDisplays) -> impl Iterator<Item = String> {
 fn afterwards(mode: ExecutionMode, outcome: &str, facts: &Facts<'_>) -> Option<String> {
     let seconds = OUTCOME_GRACE.as_secs_f64();
     Some(match &facts.ending {
-        Ending::Finished | Ending::Flood => return None,
+        Ending::Finished | Ending::Flood | Ending::DiskSpent => return None,
         Ending::Overstayed if mode == ExecutionMode::Interactive => format!(
             "the script went on after {outcome}, did not end when it was interrupted {seconds} s later, and was killed; with it \
              its session is over"

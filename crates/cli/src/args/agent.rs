@@ -1,12 +1,11 @@
 //! `belljar agent`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use belljar::agent::{AgentMode, Provider};
 use clap::{Args, ValueEnum};
 
-use super::{EngineArgs, McpArgs, SandboxArgs};
+use super::{EngineArgs, FileArgs, McpArgs, SandboxArgs};
 use crate::{exit, units};
 
 /// `belljar agent`.
@@ -32,16 +31,8 @@ pub(crate) struct AgentArgs {
     /// Ask no more when the model has read and written so many tokens
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Put a file or directory into the scripts' directory. `DIR:.` puts in what is in it. May be
-    /// repeated
-    #[arg(long = "file", value_name = "PATH[:NAME]")]
-    pub(crate) files: Vec<String>,
-    /// Save every file that the last script makes or changes in its directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// With --out: save only these files, such as `*.png` or `plots/**`. May be repeated
-    #[arg(long, value_name = "GLOB", requires = "out")]
-    pub(crate) collect: Vec<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Print the record of the task as one JSON object, and nothing else on stdout
     #[arg(long, conflicts_with = "events")]
     pub(crate) json: bool,

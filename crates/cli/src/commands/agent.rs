@@ -15,7 +15,7 @@ use crate::args::{AgentArgs, ModelArgs};
 use crate::env;
 use crate::error::CliError;
 use crate::exit::End;
-use crate::files::{self, Wanted};
+use crate::files;
 use crate::follow::Printing;
 use crate::interrupt::Interrupts;
 use crate::mcp::Servers;
@@ -29,7 +29,7 @@ pub(super) async fn agent(options: AgentArgs, verbose: bool) -> Result<End, CliE
         (_, true) => Output::Events,
         _ => Output::Human,
     };
-    let printer = Printer::new(output).saving_displays(options.out.is_some());
+    let printer = Printer::new(output).saving_displays(options.files.out.is_some());
     let settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let task = task(&options, &settings)?;
     let model = model(&options.model)?;
@@ -111,7 +111,7 @@ impl Work<'_> {
     }
 
     async fn save(&self, record: &RunRecord) -> Result<(), CliError> {
-        let Some(directory) = &self.options.out else { return Ok(()) };
+        let Some(directory) = &self.options.files.out else { return Ok(()) };
         let displays: Vec<_> = record
             .steps
             .iter()
@@ -145,14 +145,8 @@ async fn hand_on(mut run: AgentRun, events: Sender<AgentEvent>) -> Result<RunRec
 }
 
 fn task(options: &AgentArgs, settings: &Settings) -> Result<Task, CliError> {
-    let wanted = Wanted {
-        files: &options.files,
-        out: options.out.as_deref(),
-        collect: &options.collect,
-        scratch_mb: settings.blueprint.config.scratch_size_mb,
-        script: None,
-    };
-    let mut request = files::add(ExecutionRequest::new(""), &wanted)?;
+    let scratch_mb = settings.blueprint.config.scratch_size_mb;
+    let mut request = files::add(ExecutionRequest::new(""), &options.files, scratch_mb)?;
     // An attempt that fails leaves nothing there: files are saved when the task is over.
     request.collect_into = None;
     if options.task.trim().is_empty() {

@@ -30,7 +30,7 @@ pub(super) async fn run(options: RunArgs, verbose: bool) -> Result<End, CliError
         (_, true) => Output::Events,
         _ => Output::Human,
     };
-    let printer = Printer::new(output).saving_displays(options.out.is_some());
+    let printer = Printer::new(output).saving_displays(options.files.out.is_some());
     let mut settings = Settings::resolve(&options.sandbox, options.engine.name)?;
     let request = request(&options, &settings, &printer)?;
     let metadata = metadata::honour(&request, &mut settings)?;
@@ -66,7 +66,7 @@ fn cancelled(
     interrupt: Interrupt,
 ) -> Result<End, CliError> {
     if !printer.is_for_people() {
-        let id = request.execution_id.clone().unwrap_or_else(|| ExecutionId::new("exec-never-begun"));
+        let id = request.execution_id.clone().unwrap_or_else(made_up_id);
         let mut result = ExecutionResult::new(id.clone(), Verdict::Cancelled, settings.engine.name());
         result.error = Some("The run was cancelled before its script began".to_owned());
         let result = Arc::new(result);
@@ -74,6 +74,14 @@ fn cancelled(
         printer.result(&result, Advice::Nothing)?;
     }
     Ok(End::Interrupted(interrupt))
+}
+
+/// A name for a run that never got as far as the library, which gives names otherwise.
+fn made_up_id() -> ExecutionId {
+    let mut bytes = [0; 16];
+    // Only a kernel that is just starting has none yet.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    ExecutionId::new(format!("exec-{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<ExecutionRequest, CliError> {
@@ -93,14 +101,8 @@ fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<
         }
     };
     request = request.with_args(options.args.iter().cloned()).with_stdin(files::stdin(options));
-    let wanted = files::Wanted {
-        files: &options.files,
-        out: options.out.as_deref(),
-        collect: &options.collect,
-        scratch_mb: settings.blueprint.config.scratch_size_mb,
-        script: file,
-    };
-    request = files::add(request, &wanted)?;
+    request = files::add(request, &options.files, settings.blueprint.config.scratch_size_mb)?;
+    files::refuse_another_script(&request, file)?;
     request.check().map_err(anyhow::Error::from)?;
     if let Some(id) = &options.execution_id {
         request = request.with_execution_id(id);
@@ -132,7 +134,7 @@ async fn run_and_show(
             }
         }
     };
-    let (displays, unsaved) = match options.out.as_deref() {
+    let (displays, unsaved) = match options.files.out.as_deref() {
         Some(directory) => files::save_displays(directory, &result.displays, &result.files).await,
         None => Default::default(),
     };

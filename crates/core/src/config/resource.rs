@@ -42,6 +42,11 @@ impl FileResource {
         }
     }
 
+    /// A resource that scripts may write to.
+    pub fn read_write(host_path: impl Into<PathBuf>, container_path: impl Into<String>) -> Self {
+        Self { read_only: false, ..Self::new(host_path, container_path) }
+    }
+
     /// The path to mount: what `map` makes of `host_path`, else the explicit `docker_host_path`,
     /// else `host_path` itself.
     ///

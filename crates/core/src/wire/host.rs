@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::ExecutionMode;
 use crate::tool::ToolBytes;
@@ -14,6 +14,10 @@ use crate::{ExecutionId, Json, Secret};
 pub enum HostFrame<'a> {
     /// Run one script.
     Execute(Execute<'a>),
+    /// Become a program. Nothing more is asked of this guest.
+    Program(StartProgram<'a>),
+    /// The terminal of the program has another size.
+    Resize(TerminalSize),
     /// The SIGINT that comes next is for one script and no other.
     Interrupt {
         /// The seal of that script's `execute`.
@@ -85,6 +89,49 @@ pub struct Execute<'a> {
     pub secrets: &'a BTreeMap<String, Secret>,
 }
 
+/// Asks the guest to become a program.
+#[derive(Debug, Clone)]
+pub struct StartProgram<'a> {
+    /// Every frame of this execution must carry it.
+    pub seal: &'a str,
+    /// The program and its arguments.
+    pub argv: &'a [String],
+    /// Its variables, besides those the guest has.
+    pub env: &'a BTreeMap<String, String>,
+    /// Whether it gets only these, and the least that programs need.
+    pub is_clean: bool,
+    /// Where it starts, below the workspace. Made if it is not there.
+    pub directory: &'a str,
+    /// Directories below the workspace that are made first, by the variables that name them to the
+    /// program. The empty path is the workspace itself.
+    pub places: &'a BTreeMap<String, String>,
+    /// Whether there is something to read from stdin, as in `execute`.
+    pub has_stdin: bool,
+    /// Whether it has a terminal, and the size of that.
+    pub terminal: Option<TerminalSize>,
+    /// The most bytes that a file it writes may have.
+    pub largest_file: Option<u64>,
+    /// Variables with values that are to be kept secret.
+    pub secrets: &'a BTreeMap<String, Secret>,
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    /// What a terminal has had since there were any.
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
 impl HostFrame<'_> {
     /// The line to write, newline included.
     pub fn to_line(&self) -> Vec<u8> {
@@ -101,12 +148,21 @@ impl HostFrame<'_> {
                 timeout: execute.timeout,
                 max_output_bytes: execute.max_output_bytes,
                 required_secrets: execute.required_secrets,
-                secrets: execute
-                    .secrets
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value.expose()))
-                    .collect(),
+                secrets: exposed(execute.secrets),
             },
+            Self::Program(start) => Exposed::Program {
+                seal: start.seal,
+                argv: start.argv,
+                env: start.env,
+                is_clean: start.is_clean,
+                directory: start.directory,
+                places: start.places,
+                has_stdin: start.has_stdin,
+                terminal: start.terminal,
+                largest_file: start.largest_file,
+                secrets: exposed(start.secrets),
+            },
+            Self::Resize(size) => Exposed::Resize { size: *size },
             Self::Interrupt { seal } => Exposed::Interrupt { seal },
             Self::Ask(Ask { seal, question, timeout }) => {
                 let (about, text) = match question {
@@ -127,6 +183,10 @@ impl HostFrame<'_> {
         line.push(b'\n');
         line
     }
+}
+
+fn exposed(secrets: &BTreeMap<String, Secret>) -> BTreeMap<&str, &str> {
+    secrets.iter().map(|(name, value)| (name.as_str(), value.expose())).collect()
 }
 
 /// A frame as it is on the wire. It is private, because only here secrets are in clear text.
@@ -167,6 +227,41 @@ pub(super) enum Exposed<'a> {
         required_secrets: &'a [String],
         /// Variables to put there first, with their values.
         secrets: BTreeMap<&'a str, &'a str>,
+    },
+    /// Become a program. Nothing more is asked of this guest. Its end is the program's: a guest that
+    /// cannot start it says why in an `error` frame.
+    Program {
+        /// Every frame of this execution must carry it: 128 random bits in hexadecimal.
+        seal: &'a str,
+        /// The program and its arguments. One without a slash is looked for in its own `PATH`.
+        argv: &'a [String],
+        /// Its variables, besides those the guest has.
+        env: &'a BTreeMap<String, String>,
+        /// Whether it gets only these, and the least that programs need.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_clean: bool,
+        /// Where it starts, below the workspace. Made if it is not there.
+        directory: &'a str,
+        /// Directories below the workspace that are made first, by the variables that name them to
+        /// the program. The empty path is the workspace itself.
+        places: &'a BTreeMap<String, String>,
+        /// Whether there is something to read from stdin, as in `execute`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_stdin: bool,
+        /// Whether it has a terminal, and the size of that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        terminal: Option<TerminalSize>,
+        /// The most bytes that a file it writes may have.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        largest_file: Option<u64>,
+        /// Variables to put there first, with their values.
+        secrets: BTreeMap<&'a str, &'a str>,
+    },
+    /// The terminal of the program has another size.
+    Resize {
+        /// The size.
+        #[serde(flatten)]
+        size: TerminalSize,
     },
     /// The SIGINT that comes next is for one script and no other. If it comes before that script
     /// begins, it is kept for it. If it comes after that script has ended, it is forgotten.

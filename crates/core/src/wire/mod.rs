@@ -33,7 +33,7 @@ mod lines;
 pub(crate) mod schema;
 
 pub use guest::{Envelope, GuestFrame, GuestReport, PrintedBefore};
-pub use host::{Ask, Execute, HostFrame, Question};
+pub use host::{Ask, Execute, HostFrame, Question, StartProgram, TerminalSize};
 pub use lines::{LineTooLong, Lines};
 
 /// How long a script may continue once its outcome is known, so that its last output is not lost.

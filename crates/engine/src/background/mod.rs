@@ -147,6 +147,12 @@ impl Background {
         Ok(own.unwrap_or_else(|| self.handle().clone()))
     }
 
+    /// Where to spawn work that may outlive whoever begins it.
+    pub fn lasting(&self) -> Result<Handle, Forked> {
+        self.check()?;
+        Ok(self.handle().clone())
+    }
+
     /// Whether this is the runtime of one of its threads.
     fn owns(&self, runtime: &Handle) -> bool {
         self.threads.iter().any(|thread| thread.handle.id() == runtime.id())

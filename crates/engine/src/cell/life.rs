@@ -5,9 +5,9 @@ use crate::engine::BoxFuture;
 
 /// Ends a cell, or gets it ready for another use.
 pub trait CellLife {
-    /// Sends the guest's main process SIGINT, as Ctrl-C would. What a script makes of it is its own
-    /// affair. Does nothing to a guest that is gone.
-    fn interrupt(&mut self);
+    /// Sends the guest's main process a signal, or all of its process group. What they make of it
+    /// is their own affair. Does nothing to a guest that is gone.
+    fn signal(&mut self, signal: Signal);
 
     /// Kills every process in it, at once. What it had written can still be read.
     fn kill(&mut self);
@@ -21,6 +21,17 @@ pub trait CellLife {
 
     /// Makes it as good as new for another use; `false` when there is any doubt that it is.
     fn reset(&mut self) -> BoxFuture<'_, bool>;
+}
+
+/// What a guest can be told from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT to the main process, which runs a script.
+    Interrupt,
+    /// SIGINT to the group of a program, as Ctrl-C would.
+    InterruptAll,
+    /// SIGTERM to the group of a program: please end.
+    Terminate,
 }
 
 /// How a cell died.

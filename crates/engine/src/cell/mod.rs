@@ -6,7 +6,7 @@
 //!          │                           stderr
 //!          ├ CellView  what it has used, whether its disk is full, which hosts it asked for
 //!          ├ CellFiles files into its workspace, and out of it
-//!          └ CellLife  interrupt, kill, autopsy, reset
+//!          └ CellLife  signal, kill, autopsy, reset
 //! ```
 //!
 //! No method has a default: an engine that cannot observe something says so in as many words.
@@ -28,7 +28,7 @@ use belljar_core::CellId;
 
 pub use files::{CellFiles, Entry, EntryKind, Files, Listing};
 pub use io::{Burst, CellIo, Leftovers, Output};
-pub use life::{Autopsy, CellLife, End};
+pub use life::{Autopsy, CellLife, End, Signal};
 pub use outbox::Outbox;
 #[cfg(any(feature = "native", feature = "local"))]
 pub use streams::Streams;

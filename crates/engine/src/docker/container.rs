@@ -27,12 +27,15 @@ const USER: &str = "1000:1000";
 /// The same, as a number.
 pub(super) const GUEST_ID: u32 = 1000;
 
+/// Where terminals are.
+const TERMINALS: &str = "/dev/pts";
+
 /// Paths that are empty to a guest. Some are those Docker hides by default. Others count what the
 /// whole machine does. The rest does not exist in a native cell: terminals, queues, and all of
 /// `/sys` but the control groups, where the supervisor reads what was used.
 const MASKED: [&str; 56] = [
     "/dev/mqueue",
-    "/dev/pts",
+    TERMINALS,
     "/proc/acpi",
     "/proc/asound",
     "/proc/buddyinfo",
@@ -121,6 +124,10 @@ pub(super) struct ContainerPlan<'a> {
     /// Whether it needs a place for a certificate authority to trust.
     pub(super) trusts: bool,
     pub(super) is_podman: bool,
+    /// Who owns the kept workspace that it gets instead of an empty place in memory.
+    pub(super) kept_by: Option<(u32, u32)>,
+    /// Whether programs can have terminals.
+    pub(super) has_terminals: bool,
 }
 
 impl ContainerPlan<'_> {
@@ -128,7 +135,7 @@ impl ContainerPlan<'_> {
         ContainerCreateBody {
             image: Some(self.image.to_owned()),
             hostname: Some(HOST_NAME.into()),
-            user: Some(USER.into()),
+            user: Some(self.kept_by.map_or_else(|| USER.into(), |(user, group)| format!("{user}:{group}"))),
             env: Some(self.env.to_vec()),
             labels: Some(self.labels.clone()),
             working_dir: Some(layout::WORKSPACE.into()),
@@ -188,7 +195,7 @@ impl ContainerPlan<'_> {
             // takes more than the last number.
             pids_limit: Some((i64::from(limits.pids_limit) + 2).min(4_194_304)),
             ulimits: Some(ulimits),
-            masked_paths: Some(MASKED.map(str::to_owned).to_vec()),
+            masked_paths: Some(self.masked()),
             readonly_paths: Some(READ_ONLY.map(str::to_owned).to_vec()),
             // There is no name server. A guest must not learn which one the daemon's host uses.
             dns: Some(vec!["127.0.0.1".into()]),
@@ -217,10 +224,18 @@ impl ContainerPlan<'_> {
         let room = format!("rw,exec,nosuid,nodev,size={megabytes}m{inodes},mode=1777");
         // The daemon's own /dev/shm would have no limit on inodes.
         let mut scratch: HashMap<_, _> = layout::SCRATCH.map(|place| (place.to_owned(), room.clone())).into();
+        if self.kept_by.is_some() {
+            scratch.remove(layout::WORKSPACE);
+        }
         if self.trusts {
             scratch.insert(layout::BELLJAR.into(), "rw,noexec,nosuid,nodev,size=4m,mode=1777".into());
         }
         scratch
+    }
+
+    fn masked(&self) -> Vec<String> {
+        let is_masked = |path: &&str| !(self.has_terminals && *path == TERMINALS);
+        MASKED.into_iter().filter(is_masked).map(str::to_owned).collect()
     }
 
     fn mounts(&self) -> Vec<Mount> {
@@ -290,6 +305,8 @@ mod tests {
             egress: Some("volume"),
             trusts: true,
             is_podman: false,
+            kept_by: None,
+            has_terminals: false,
         };
         let mounts = plan.mounts().into_iter().filter_map(|mount| mount.target);
         let covered = MASKED.iter().chain(&READ_ONLY).map(|path| (*path).to_owned());

@@ -5,7 +5,7 @@ use std::io;
 
 use belljar_core::config::SandboxConfig;
 use belljar_core::layout;
-use belljar_jail::{CellFilter, MemoryAccounting, Supervision, cell_filter, zygote_filter};
+use belljar_jail::{CellFilter, MemoryAccounting, Supervision, Terminals, cell_filter, zygote_filter};
 use sha2::{Digest, Sha256};
 
 use super::OUR_IMAGES;
@@ -49,7 +49,7 @@ impl ImagePlan {
             (context(layout::TEMPLATE_SETTINGS), settings.to_string().into_bytes()),
         ];
         files.extend(PYTHON.files.iter().map(|part| (context(part.path), part.text.into())));
-        files.extend(filters());
+        files.extend(filters(blueprint.has_terminals));
         files.extend(SUPERVISOR.map(|(name, source)| (context(name), source.into())));
         for tool in &blueprint.tools {
             files.push((format!("tools/{}", tool.file_name), tool.source.clone().into_bytes()));
@@ -188,10 +188,11 @@ fn dockerfile(config: &SandboxConfig, base: &str, has_tools: bool) -> String {
 
 /// The seccomp filters in an image: one for the supervisor, and two for guests, of which the
 /// supervisor picks one.
-fn filters() -> [(String, Vec<u8>); 3] {
+fn filters(has_terminals: bool) -> [(String, Vec<u8>); 3] {
+    let terminals = if has_terminals { Terminals::OfItsOwn } else { Terminals::None };
     let cell = |supervision| cell_filter(CellFilter { supervision, memory: MemoryAccounting::PerCell });
     [
-        (context("filter"), zygote_filter()),
+        (context("filter"), zygote_filter(terminals)),
         (context("filter-watched"), cell(Supervision::Watched)),
         (context("filter-unwatched"), cell(Supervision::Unwatched)),
     ]

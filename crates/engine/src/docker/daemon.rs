@@ -52,6 +52,11 @@ impl Facts {
 }
 
 impl Daemon {
+    /// Whether its socket is a file here, so that paths are probably the same there.
+    pub(super) fn is_local(&self) -> bool {
+        matches!(*self.address, Address::Unix(_))
+    }
+
     /// Connects and agrees on a version.
     pub(super) async fn connect(address: Address) -> Result<Self, DockerError> {
         let answering = async {

@@ -7,6 +7,7 @@ use belljar_core::layout;
 use super::address::{Address, Surroundings};
 use super::build::{self, BuildSettings};
 use super::cell::Living;
+use super::container::GUEST_ID;
 use super::context::InstallerFiles;
 use super::daemon::{Daemon, Facts};
 use super::grants::Grants;
@@ -112,8 +113,8 @@ impl DockerEngine {
         self.check(blueprint)?;
         let config = &blueprint.config;
         // Before anything is built, so that a grant that cannot be made safe is refused.
-        let is_local = matches!(*self.daemon.address, Address::Unix(_));
-        let grants = Grants::open(&config.resources, &self.settings.host_path_map, is_local)?;
+        let map = &self.settings.host_path_map;
+        let grants = Grants::open(&config.resources, map, self.daemon.is_local())?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
         let sidecar = if config.network_policy.is_isolated() {
             None
@@ -134,6 +135,7 @@ impl DockerEngine {
             daemon: self.daemon.clone(),
             controller: self.controller.clone(),
             grants,
+            host_path_map: map.clone(),
             // What is granted inside the workspace is in the way of whoever empties that.
             uses: match config.resources.iter().any(|each| layout::is_in_workspace(&each.container_path)) {
                 true => 1,
@@ -146,7 +148,7 @@ impl DockerEngine {
             vouched: None,
             remover: self.remover.clone(),
         };
-        let (first, ready) = template.make().await?;
+        let (first, ready) = template.make(None).await?;
         template.report = TemplateReport {
             python: ready.python,
             python_path: format!("python3 in {}", image.tag),
@@ -183,6 +185,10 @@ impl Engine for DockerEngine {
         progress: &'a mut (dyn FnMut(Progress) + Send),
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
         Box::pin(self.make_ready(blueprint, progress))
+    }
+
+    fn kept_owner(&self) -> Option<u32> {
+        rustix::process::geteuid().is_root().then_some(GUEST_ID)
     }
 
     fn settle(&self) -> BoxFuture<'_, ()> {

@@ -1,9 +1,11 @@
 //! A blueprint made ready: an image, and how its containers are made.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use belljar_core::config::{FileResource, HostPathMap, SandboxConfig};
 use belljar_core::wire::PROTOCOL;
 use belljar_core::{CellId, layout};
 use belljar_jail::bounds;
@@ -19,7 +21,7 @@ use super::remover::Remover;
 use super::sidecar::{Sidecar, socket_of};
 use crate::EngineError;
 use crate::cell::Cell;
-use crate::engine::{Blueprint, BoxFuture, Need, Template, TemplateReport};
+use crate::engine::{Blueprint, BoxFuture, Fitting, Need, Template, TemplateReport};
 use crate::guest;
 use crate::supervised::{Container, Ready, SupervisedCell, egress_settings};
 
@@ -33,6 +35,7 @@ pub(super) struct DockerTemplate {
     pub(super) daemon: Daemon,
     pub(super) controller: Controller,
     pub(super) grants: Grants,
+    pub(super) host_path_map: HostPathMap,
     pub(super) uses: u32,
     pub(super) ready_within: Duration,
     pub(super) sidecar: Option<Sidecar>,
@@ -66,11 +69,26 @@ impl Template for DockerTemplate {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
             let cell = match first {
                 Some(cell) => cell,
-                None => self.make().await?.0,
+                None => self.make(None).await?.0,
             };
             Ok(Box::new(cell) as Box<dyn Cell>)
         })
     }
+
+    fn spawn_fitted<'a>(&'a self, fitting: &'a Fitting) -> BoxFuture<'a, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move {
+            let fitted = self.fit(fitting)?;
+            Ok(Box::new(self.make(Some(&fitted)).await?.0) as Box<dyn Cell>)
+        })
+    }
+}
+
+/// What one container is made by, where that is not the template's own.
+pub(super) struct Fitted {
+    config: SandboxConfig,
+    grants: Grants,
+    /// Whose the workspace is: the ids of whoever runs in it.
+    owner: Option<(u32, u32)>,
 }
 
 impl Drop for DockerTemplate {
@@ -82,8 +100,25 @@ impl Drop for DockerTemplate {
 
 impl DockerTemplate {
     /// Makes a container and waits until it is ready.
-    pub(super) async fn make(&self) -> Result<(DockerCell, Ready), DockerError> {
-        let config = &self.blueprint.config;
+    /// What a container to measure is made by.
+    fn fit(&self, fitting: &Fitting) -> Result<Fitted, EngineError> {
+        let mut config = self.blueprint.config.clone();
+        config.resource_limits = fitting.lowered(&config.resource_limits);
+        let mut owner = None;
+        if let (Some(store), Some(name)) = (&self.blueprint.workspaces, &fitting.workspace) {
+            let host_path = store.join(name.as_str());
+            let found = std::fs::symlink_metadata(&host_path).map_err(EngineError::io("open a workspace"))?;
+            owner = Some((found.uid(), found.gid()));
+            config.resources.push(FileResource::read_write(host_path, layout::WORKSPACE));
+        }
+        let grants = Grants::open(&config.resources, &self.host_path_map, self.daemon.is_local())?;
+        Ok(Fitted { config, grants, owner })
+    }
+
+    pub(super) async fn make(&self, fitted: Option<&Fitted>) -> Result<(DockerCell, Ready), DockerError> {
+        let config = fitted.map_or(&self.blueprint.config, |fitted| &fitted.config);
+        let grants = fitted.map_or(&self.grants, |fitted| &fitted.grants);
+        let owner = fitted.and_then(|fitted| fitted.owner);
         let authority = self.sidecar.as_ref().and_then(Sidecar::authority);
         let mut env = guest::environment(&self.blueprint);
         if authority.is_some() {
@@ -97,12 +132,15 @@ impl DockerTemplate {
             image: &self.image,
             env: &env,
             labels: self.controller.labels("cell", &config.name),
-            grants: &self.grants,
+            grants,
+            kept_by: owner,
+            has_terminals: self.blueprint.has_terminals,
             egress: self.sidecar.as_ref().map(Sidecar::volume),
             trusts: authority.is_some(),
             is_podman: self.daemon.facts.is_podman(),
         };
-        let mut cell = self.create(&plan).await?;
+        let uses = if fitted.is_some() { 1 } else { self.uses };
+        let mut cell = self.create(&plan, uses).await?;
         let admitted = match &self.sidecar {
             Some(sidecar) => Some(sidecar.expect_cell().await?),
             None => None,
@@ -117,6 +155,7 @@ impl DockerTemplate {
             "authority": authority,
             "egress": egress,
             "vouched": self.vouched,
+            "is_kept": owner.is_some(),
         });
         let booted = tokio::time::timeout(self.ready_within, async {
             let container = cell.container().name().to_owned();
@@ -136,7 +175,7 @@ impl DockerTemplate {
             let reason = format!("its harness speaks protocol {}, the host {PROTOCOL}", ready.protocol);
             return Err(not_ready(&mut cell, &self.image, reason));
         }
-        self.grants.compare(&ready.surroundings)?;
+        grants.compare(&ready.surroundings)?;
         if let Some(admitted) = admitted {
             cell.container().open_egress(admitted.egress);
         }
@@ -145,7 +184,7 @@ impl DockerTemplate {
 
     /// Creates a container and attaches to it before it starts, so that nothing it writes is
     /// missed.
-    async fn create(&self, plan: &ContainerPlan<'_>) -> Result<DockerCell, DockerError> {
+    async fn create(&self, plan: &ContainerPlan<'_>, uses: u32) -> Result<DockerCell, DockerError> {
         let created = self.daemon.api.create_container(None, plan.body()).await;
         let container =
             created.map_err(DockerError::api("create a container")).map_err(|error| plan.explain(error))?.id;
@@ -156,6 +195,6 @@ impl DockerTemplate {
         let living = Living::clone(&self.living);
         let container = DockerContainer::new(container, self.daemon.clone(), self.remover.clone(), living);
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
-        Ok(SupervisedCell::new(id, container, attached?, self.uses))
+        Ok(SupervisedCell::new(id, container, attached?, uses))
     }
 }

@@ -9,11 +9,17 @@
 //!
 //! * `tree` opens, lists and makes files. Every path is resolved beneath a descriptor, through no
 //!   link and on no other file system.
+//! * `visit` looks at everything below, one entry after the other; `copy` copies trees, sharing blocks
+//!   where the file system can; `write` replaces files at once; `remove` removes trees.
 //! * `worker` is the thread. As root it takes the guest's user id for files, so a guest has nothing
 //!   to gain from what its host opens.
 
+mod copy;
+mod remove;
 mod tree;
+mod visit;
 mod worker;
+mod write;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,8 +29,12 @@ use std::sync::Arc;
 use crate::cell::Files;
 use crate::named_path;
 
-pub(crate) use tree::Tree;
+pub use copy::Copied;
+pub(crate) use remove::remove_in;
+pub use tree::Tree;
+pub use visit::Found;
 pub(crate) use worker::Worker;
+pub(crate) use write::temporary_name;
 
 /// Opens a directory of the caller's. Links in it are not followed, links on the way to it only
 /// where no script can have made them, and other file systems mounted in it are not entered.

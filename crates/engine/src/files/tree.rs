@@ -14,27 +14,28 @@ use rustix::io::Errno;
 
 use crate::cell::{Entry, EntryKind, Listing};
 
-/// A directory. Nothing outside it is ever opened.
-pub(crate) struct Tree {
-    root: OwnedFd,
+/// A directory. Nothing outside it is ever opened. Everything here blocks.
+#[derive(Debug)]
+pub struct Tree {
+    pub(super) root: OwnedFd,
     /// The file system it is on. What is on another was granted, and is not the guest's.
-    device: u64,
+    pub(super) device: u64,
     /// Where something is granted. Its mounts go with the guest's last process, and leave empty
     /// places.
     granted: Arc<[String]>,
 }
 
 /// How deep directories are looked into. Each level is one descriptor.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 /// How long a path may be that is looked into. The kernel takes no longer one.
-const LONGEST: usize = 4096;
+pub(super) const LONGEST: usize = 4096;
 /// How long all paths of a listing may be together. A guest chooses them, and this process keeps
 /// them.
 const MOST_BYTES: usize = 16 << 20;
 
 impl Tree {
     /// Takes a descriptor of the directory, however it was opened.
-    pub(crate) fn new(root: OwnedFd) -> io::Result<Self> {
+    pub fn new(root: OwnedFd) -> io::Result<Self> {
         let device = rustix::fs::fstat(&root)?.st_dev;
         Ok(Self { root, device, granted: Arc::default() })
     }
@@ -46,12 +47,12 @@ impl Tree {
         self
     }
 
-    fn is_granted(&self, path: &OsStr) -> bool {
+    pub(super) fn is_granted(&self, path: &OsStr) -> bool {
         self.granted.iter().any(|place| Path::new(path).starts_with(place))
     }
 
     /// Lists everything. Stops after `most` entries.
-    pub(crate) fn list(&self, most: usize) -> io::Result<Listing> {
+    pub fn list(&self, most: usize) -> io::Result<Listing> {
         let top = beneath(self.root.as_fd(), Path::new("."), directory())?;
         let mut walk =
             Walk { tree: self, most, bytes: 0, listing: Listing { entries: Vec::new(), is_whole: true } };
@@ -60,7 +61,7 @@ impl Tree {
     }
 
     /// Opens a regular file to read it. Returns its size.
-    pub(crate) fn open(&self, path: &GuestPath) -> io::Result<(File, u64)> {
+    pub fn open(&self, path: &GuestPath) -> io::Result<(File, u64)> {
         // Without waiting: it may be a FIFO by now, or somebody may hold a lease on it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = beneath(self.root.as_fd(), path.as_ref(), flags)?;
@@ -72,7 +73,7 @@ impl Tree {
     }
 
     /// Makes a file that nobody else has open. It takes the place of what had its name.
-    pub(crate) fn create(&self, path: &GuestPath, is_executable: bool) -> io::Result<File> {
+    pub fn create(&self, path: &GuestPath, is_executable: bool) -> io::Result<File> {
         let (parent, name) = self.parent_of(path)?;
         match rustix::fs::unlinkat(&parent, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -85,20 +86,20 @@ impl Tree {
     }
 
     /// Makes a directory, and those above it.
-    pub(crate) fn make_directory(&self, path: &GuestPath) -> io::Result<()> {
+    pub fn make_directory(&self, path: &GuestPath) -> io::Result<()> {
         let (parent, name) = self.parent_of(path)?;
         enter(parent.as_fd(), name).map(drop)
     }
 
     /// Removes a file, a link, or whatever else is no directory.
-    pub(crate) fn remove(&self, path: &GuestPath) -> io::Result<()> {
+    pub fn remove(&self, path: &GuestPath) -> io::Result<()> {
         let (above, name) = split(path);
         let above = beneath(self.root.as_fd(), Path::new(above), OFlags::PATH | OFlags::DIRECTORY)?;
         Ok(rustix::fs::unlinkat(&above, name, AtFlags::empty())?)
     }
 
     /// The directory above a path, made if it is not there, and the name in it.
-    fn parent_of<'p>(&self, path: &'p GuestPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+    pub(super) fn parent_of<'p>(&self, path: &'p GuestPath) -> io::Result<(OwnedFd, &'p OsStr)> {
         if self.is_granted(OsStr::new(path.as_str())) {
             return Err(Errno::XDEV.into());
         }
@@ -161,13 +162,13 @@ impl Walk<'_> {
 }
 
 /// The directory that a path is in, and its name there.
-fn split(path: &GuestPath) -> (&str, &OsStr) {
+pub(super) fn split(path: &GuestPath) -> (&str, &OsStr) {
     let (above, name) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
     (above, OsStr::new(name))
 }
 
 /// A directory in a directory, made if it is not there.
-fn enter(place: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+pub(super) fn enter(place: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
@@ -175,12 +176,12 @@ fn enter(place: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     beneath(place, Path::new(name), OFlags::PATH | OFlags::DIRECTORY)
 }
 
-fn directory() -> OFlags {
+pub(super) fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK
 }
 
 /// Opens a path that cannot lead out of a place: through no link, and to no other file system.
-fn beneath(place: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+pub(super) fn beneath(place: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     const TRIES: usize = 100;
     let resolve = ResolveFlags::BENEATH
         | ResolveFlags::NO_SYMLINKS
@@ -197,7 +198,7 @@ fn beneath(place: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<Owne
     Err(Errno::AGAIN.into())
 }
 
-fn joined(path: &OsStr, name: &[u8]) -> OsString {
+pub(super) fn joined(path: &OsStr, name: &[u8]) -> OsString {
     let mut bytes = path.as_bytes().to_vec();
     if !bytes.is_empty() {
         bytes.push(b'/');

@@ -13,8 +13,8 @@ use super::home::Place;
 use super::process::{Leaving, Process};
 use crate::files::{Tree, Worker};
 use crate::{
-    Autopsy, BoxFuture, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, Files, Leftovers, Output,
-    Streams, Until,
+    Autopsy, BoxFuture, Burst, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Files, Leftovers,
+    Output, Signal, Streams, Until,
 };
 
 /// How long an interpreter may take until its harness is ready. It loads tools and packages in that
@@ -31,6 +31,9 @@ pub(super) struct LocalCell {
     /// Its files, which stay as long as somebody may ask for them. `None` only while being dropped.
     place: Option<Arc<Place>>,
     leaving: Leaving,
+    /// Its end, once it is waited for. A process that has left its group may have its pipes for
+    /// ever.
+    ended: Option<BoxFuture<'static, End>>,
 }
 
 impl LocalCell {
@@ -40,7 +43,7 @@ impl LocalCell {
         process: Process,
         (place, leaving): (Arc<Place>, Leaving),
     ) -> Self {
-        Self { id, streams, process, place: Some(place), leaving }
+        Self { id, streams, process, place: Some(place), leaving, ended: None }
     }
 
     pub(super) fn process(&self) -> &Process {
@@ -119,7 +122,26 @@ impl CellIo for LocalCell {
     }
 
     fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Output> {
-        self.streams.poll_output(cx)
+        if let Poll::Ready(output) = self.streams.poll_output(cx) {
+            return Poll::Ready(output);
+        }
+        let mut process = self.process.clone();
+        let ended = self.ended.get_or_insert_with(|| Box::pin(async move { process.end().await }));
+        if ended.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let mut process = self.process.clone();
+        self.ended = Some(Box::pin(async move { process.end().await }));
+        // It has written everything it ever will.
+        let rest = self.streams.take_leftovers();
+        match rest.stdout.is_empty() && rest.stderr.is_empty() {
+            true => Poll::Ready(Output::Closed),
+            false => Poll::Ready(Output::Burst(Burst {
+                stdout: rest.stdout.into(),
+                stderr: rest.stderr.into(),
+                ..Burst::default()
+            })),
+        }
     }
 
     fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
@@ -147,8 +169,8 @@ impl CellView for LocalCell {
 }
 
 impl CellLife for LocalCell {
-    fn interrupt(&mut self) {
-        self.process.interrupt();
+    fn signal(&mut self, signal: Signal) {
+        self.process.signal(signal);
     }
 
     fn kill(&mut self) {

@@ -71,6 +71,7 @@ impl LocalEngine {
             name: blueprint.config.name.clone(),
             python: interpreter.executable.display().to_string(),
             home: Arc::new(home),
+            store: blueprint.workspaces.clone(),
             report: Default::default(),
             living: Mutex::default(),
             first: Mutex::default(),
@@ -78,7 +79,7 @@ impl LocalEngine {
             leaving: self.leaving.clone(),
         };
         // The first cell reports what all of them have. The first caller gets it.
-        let (first, GuestReport { python, tools, warnings, vouched }) = template.make().await?;
+        let (first, GuestReport { python, tools, warnings, vouched }) = template.make(None).await?;
         template.report = TemplateReport {
             python,
             python_path: template.python.clone(),
@@ -130,6 +131,10 @@ impl Engine for LocalEngine {
         progress: &'a mut (dyn FnMut(Progress) + Send),
     ) -> BoxFuture<'a, Result<Arc<dyn Template>, EngineError>> {
         Box::pin(self.make_ready(blueprint, progress))
+    }
+
+    fn kept_owner(&self) -> Option<u32> {
+        None
     }
 
     fn settle(&self) -> BoxFuture<'_, ()> {

@@ -36,6 +36,8 @@ pub(super) struct Home {
 /// One cell's own directory. Removed when it is dropped.
 pub(super) struct Place {
     path: PathBuf,
+    /// The directory that its script runs in. A kept one is elsewhere, and stays.
+    workspace: PathBuf,
 }
 
 impl Home {
@@ -77,8 +79,11 @@ impl Home {
         id: CellId,
         python: &str,
         vouched: Option<&[String]>,
+        kept: Option<&Path>,
     ) -> io::Result<(Place, Command)> {
-        let place = Place { path: self.path.join(id.to_string()) };
+        let path = self.path.join(id.to_string());
+        let workspace = kept.map_or_else(|| path.join(WORKSPACE), Path::to_owned);
+        let place = Place { path, workspace: workspace.clone() };
         let inside = |name: &str| place.path.join(name);
         private().create(&place.path)?;
         for directory in [WORKSPACE, "tmp"] {
@@ -88,15 +93,19 @@ impl Home {
             symlink(self.path.join(shared), inside(shared))?;
         }
         let mut settings = self.settings.clone();
-        settings["layout"]["workspace"] = json!(inside(WORKSPACE));
+        settings["layout"]["workspace"] = json!(workspace);
         settings["vouched"] = json!(vouched);
-        settings["layout"]["scratch"] = json!([inside(WORKSPACE), inside("tmp")]);
+        settings["layout"]["scratch"] = json!([workspace, inside("tmp")]);
         fs::write(inside(layout::TEMPLATE_SETTINGS), settings.to_string())?;
         let mut env = self.env.clone();
         for (name, usual) in guest::PLACES {
             // A value set by the config is kept.
             if env.get(name).is_none_or(|value| value == usual) {
-                env.insert(name.to_owned(), format!("{}{usual}", place.path.display()));
+                let here = match usual == layout::WORKSPACE {
+                    true => place.workspace.display().to_string(),
+                    false => format!("{}{usual}", place.path.display()),
+                };
+                env.insert(name.to_owned(), here);
             }
         }
         let home = place.path.display().to_string();
@@ -125,7 +134,7 @@ impl Place {
     /// The directory that its script runs in.
     pub(super) fn open_workspace(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::open(self.path.join(WORKSPACE), flags, Mode::empty())?)
+        Ok(rustix::fs::open(&self.workspace, flags, Mode::empty())?)
     }
 }
 

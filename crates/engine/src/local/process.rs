@@ -82,10 +82,14 @@ impl Process {
         }
     }
 
-    /// Asks it to stop what it is doing, as Ctrl-C would.
-    pub(super) fn interrupt(&self) {
+    /// Tells it, or all of its group.
+    pub(super) fn signal(&self, signal: crate::Signal) {
         if let Some(pid) = lock(&self.state).pid {
-            let _ = kill_process(pid, Signal::INT);
+            let _ = match signal {
+                crate::Signal::Interrupt => kill_process(pid, Signal::INT),
+                crate::Signal::InterruptAll => kill_process_group(pid, Signal::INT),
+                crate::Signal::Terminate => kill_process_group(pid, Signal::TERM),
+            };
         }
     }
 

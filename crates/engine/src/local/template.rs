@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::cell::LocalCell;
 use super::home::Home;
 use super::process::{Leaving, Process};
-use crate::{BoxFuture, Cell, EngineError, Need, Streams, Template, TemplateReport};
+use crate::{BoxFuture, Cell, EngineError, Fitting, Need, Streams, Template, TemplateReport};
 
 /// Numbers cells across all templates of this process.
 static CELLS: AtomicU64 = AtomicU64::new(1);
@@ -23,6 +24,8 @@ pub(super) struct LocalTemplate {
     pub(super) name: String,
     pub(super) python: String,
     pub(super) home: Arc<Home>,
+    /// The directory with the kept workspaces.
+    pub(super) store: Option<PathBuf>,
     pub(super) report: TemplateReport,
     /// Every process it started that may still be alive.
     pub(super) living: Mutex<Living>,
@@ -42,17 +45,17 @@ pub(super) struct Living {
 
 impl LocalTemplate {
     /// Starts an interpreter and waits until its harness is ready.
-    pub(super) async fn make(&self) -> Result<(LocalCell, GuestReport), EngineError> {
+    pub(super) async fn make(&self, kept: Option<&Path>) -> Result<(LocalCell, GuestReport), EngineError> {
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
-        let mut cell = self.start(id).map_err(EngineError::io("start an interpreter"))?;
+        let mut cell = self.start(id, kept).map_err(EngineError::io("start an interpreter"))?;
         self.register(cell.process())?;
         let report = cell.wait_until_ready().await;
         let report = report.map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
         Ok((cell, report))
     }
 
-    fn start(&self, id: CellId) -> std::io::Result<LocalCell> {
-        let (place, mut command) = self.home.place(id, &self.python, self.vouched.as_deref())?;
+    fn start(&self, id: CellId, kept: Option<&Path>) -> std::io::Result<LocalCell> {
+        let (place, mut command) = self.home.place(id, &self.python, self.vouched.as_deref(), kept)?;
         let (ours, theirs) = UnixStream::pair()?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -108,9 +111,26 @@ impl Template for LocalTemplate {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
             let cell = match first {
                 Some(cell) => cell,
-                None => self.make().await?.0,
+                None => self.make(None).await?.0,
             };
             Ok(Box::new(cell) as Box<dyn Cell>)
+        })
+    }
+
+    fn spawn_fitted<'a>(&'a self, fitting: &'a Fitting) -> BoxFuture<'a, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move {
+            let Fitting { workspace, memory_mb, cpu_quota, pids_limit } = fitting;
+            if memory_mb.is_some() || cpu_quota.is_some() || pids_limit.is_some() {
+                return Err(EngineError::Unenforceable {
+                    engine: super::NAME,
+                    what: "limits on a program".into(),
+                    reason: "it isolates nothing".into(),
+                    remedy: "Use another engine, or leave the limits out".into(),
+                });
+            }
+            let kept = self.store.as_ref().zip(workspace.as_ref());
+            let kept = kept.map(|(store, name)| store.join(name.as_str()));
+            Ok(Box::new(self.make(kept.as_deref()).await?.0) as Box<dyn Cell>)
         })
     }
 }

@@ -93,6 +93,8 @@ impl NativeEngine {
                 .then_some(limits.memory_mb * MIB),
             granted_inside: std::mem::take(&mut guest.granted_inside),
             lent: std::mem::take(&mut guest.lent_to),
+            store: std::mem::take(&mut guest.store),
+            has_terminals: guest.has_terminals,
             writable: std::mem::take(&mut guest.writable),
             landlock: self.landlock,
         }
@@ -153,6 +155,7 @@ impl NativeEngine {
         let granted = on_a_thread("belljar-grants", move || lending::look(&resources, guests_are_others));
         let granted = granted.await.map_err(EngineError::io("look at what is granted"))??;
         let mut guest = root::lay_out(blueprint, &interpreter, packages, granted)?;
+        guest.keep_workspaces(blueprint.workspaces.as_deref(), self.resources.ids.is_some())?;
         let egress = egress::prepare(blueprint, &self.settings).map_err(NativeError::Egress)?;
         if let Some(authority) = egress.as_ref().and_then(Egress::ca_pem) {
             guest.trust(&authority);
@@ -180,6 +183,7 @@ impl NativeEngine {
             hostname: root::HOST_NAME.into(),
             root: guest.entries,
             lent: guest.lent,
+            store: guest.lent_store,
             command: PYTHON.command(&guest.python, layout::BELLJAR, PYTHON.spawn),
             env: guest.env,
             programs: vec![CELL_INIT.to_vec()],
@@ -228,6 +232,7 @@ impl NativeEngine {
             lingering: Lingering::default(),
             egress,
             limits: cgroup_limits(limits),
+            asked: limits.clone(),
             _packages: packages,
             resources: Arc::clone(&self.resources),
         }))
@@ -270,6 +275,11 @@ impl Engine for NativeEngine {
         Box::pin(self.make_ready(blueprint, progress))
     }
 
+    fn kept_owner(&self) -> Option<u32> {
+        // Beyond the ids of cells, so no cell ever has it.
+        self.resources.ids.as_ref().map(|_| Identity::NOBODYS.end)
+    }
+
     fn settle(&self) -> BoxFuture<'_, ()> {
         let resources = Arc::clone(&self.resources);
         Box::pin(async move {
@@ -281,7 +291,7 @@ impl Engine for NativeEngine {
     }
 }
 
-fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
+pub(super) fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
         memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),

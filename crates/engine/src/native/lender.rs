@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use belljar_jail::KeptName;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
@@ -24,11 +25,18 @@ impl Lender {
         Ok(Self { socket: Mutex::new(socket) })
     }
 
-    /// The mounts for a cell that has this id outside, or why there are none.
-    pub(super) async fn lend(&self, id: u32) -> io::Result<Result<Vec<OwnedFd>, String>> {
+    /// The mounts for a cell that has this id outside, or why there are none. Its workspace, if it
+    /// has a kept one, is the first of them.
+    pub(super) async fn lend(
+        &self,
+        id: u32,
+        workspace: Option<KeptName>,
+    ) -> io::Result<Result<Vec<OwnedFd>, String>> {
         let socket = self.socket.lock().await;
         let id = id.to_le_bytes();
-        socket.async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &id, &[])).await?;
+        let name = workspace.as_ref().map_or("", KeptName::as_str);
+        let question = [&id, name.as_bytes()].concat();
+        socket.async_io(Interest::WRITABLE, |socket| belljar_jail::send(socket, &question, &[])).await?;
         loop {
             let (answer, mounts) = receive(&socket, LONGEST_ANSWER).await?;
             match answer.strip_prefix(&id) {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use belljar_core::layout::{self, LAYER};
-use belljar_jail::{Expected, LentPlace, RootEntry};
+use belljar_jail::{Expected, FileIdentity, LentPlace, RootEntry};
 
 use super::lending::{self, Granted};
 use crate::EngineError;
@@ -30,6 +30,12 @@ pub(super) struct GuestRoot {
     /// What is lent to each cell, and where it goes.
     pub(super) lent: Vec<LentPlace>,
     pub(super) lent_to: Vec<String>,
+    /// Where the kept workspaces are in the zygote, if cells get theirs from there.
+    pub(super) store: String,
+    /// Where they are on the host, if cells get theirs lent.
+    pub(super) lent_store: Option<LentPlace>,
+    /// Whether programs can have terminals.
+    pub(super) has_terminals: bool,
     /// For each of these, what is to be said if its owner cannot be made the guest.
     pub(super) if_foreign: Vec<String>,
     /// Warnings about grants that the files' own permissions block.
@@ -55,6 +61,10 @@ pub(super) fn lay_out(
 ) -> Result<GuestRoot, EngineError> {
     let mut entries = system();
     entries.extend(devices());
+    if blueprint.has_terminals {
+        entries.push(RootEntry::Directory { path: "/dev/pts".into() });
+        entries.push(RootEntry::Symlink { path: "/dev/ptmx".into(), target: "pts/ptmx".into() });
+    }
     if layer.is_some() || !blueprint.tools.is_empty() || blueprint.config.preload.is_some() {
         // Many packages write something when they are imported. Cells mount their own places over
         // these.
@@ -120,6 +130,9 @@ pub(super) fn lay_out(
         granted_inside,
         lent,
         lent_to,
+        store: String::new(),
+        lent_store: None,
+        has_terminals: blueprint.has_terminals,
         if_foreign,
         warnings,
         grants,
@@ -214,6 +227,30 @@ fn identity_files() -> Vec<RootEntry> {
 }
 
 impl GuestRoot {
+    /// Lets cells have workspaces of a directory. With ids of their own they get them lent.
+    pub(super) fn keep_workspaces(
+        &mut self,
+        store: Option<&Path>,
+        guests_are_others: bool,
+    ) -> Result<(), EngineError> {
+        let Some(store) = store else { return Ok(()) };
+        let found = std::fs::symlink_metadata(store).map_err(EngineError::io("look at the workspaces"))?;
+        let identity = FileIdentity::from(&found);
+        match guests_are_others {
+            true => self.lent_store = Some(LentPlace { source: store.to_owned(), identity }),
+            false => {
+                self.store = layout::STORE.to_owned();
+                self.entries.push(RootEntry::Bind {
+                    source: store.to_owned(),
+                    target: layout::STORE.into(),
+                    writable: true,
+                    expected: Expected::File(identity),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Makes programs in the cells trust this authority, besides those the host trusts.
     pub(super) fn trust(&mut self, authority: &str) {
         let host = guest::host_bundle().unwrap_or_default();

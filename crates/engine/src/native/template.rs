@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use belljar_core::CellId;
-use belljar_jail::CellOrder;
-use belljar_jail::cgroup::{CellCgroup, CgroupLimits};
+use belljar_core::config::ResourceLimits;
+use belljar_jail::cgroup::{CellCgroup, CgroupLimits, Controller};
+use belljar_jail::{CellOrder, KeptName};
 use belljar_proxy::Egress;
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -21,6 +22,7 @@ use super::NativeError;
 use super::cell::{CellEnds, NativeCell, Share};
 use super::descriptors::{Descriptors, OfOneCell};
 use super::egress::CellProxy;
+use super::engine::cgroup_limits;
 use super::ids::LeasedId;
 use super::lingering::Lingering;
 use super::network_namespaces::NetworkNamespaces;
@@ -30,7 +32,7 @@ use super::zygote::{Newborn, Zygote};
 use crate::EngineError;
 use crate::builder::InUse;
 use crate::cell::Cell;
-use crate::engine::{BoxFuture, Need, Template, TemplateReport};
+use crate::engine::{BoxFuture, Fitting, Need, Template, TemplateReport};
 use crate::guest;
 use crate::watch::watch;
 
@@ -47,6 +49,8 @@ pub(super) struct NativeTemplate {
     /// Serves the hosts that its cells may reach, if there are any.
     pub(super) egress: Option<Egress>,
     pub(super) limits: CgroupLimits,
+    /// What the config says of them.
+    pub(super) asked: ResourceLimits,
     /// Where in the workspace something is granted.
     pub(super) granted_inside: Arc<[String]>,
     /// Its dead cells whose memory is not free yet.
@@ -71,19 +75,52 @@ impl Template for NativeTemplate {
     }
 
     fn spawn(&self, need: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
+        Box::pin(async move { Ok(Box::new(self.make_ready(need, None).await?) as Box<dyn Cell>) })
+    }
+
+    fn spawn_fitted<'a>(&'a self, fitting: &'a Fitting) -> BoxFuture<'a, Result<Box<dyn Cell>, EngineError>> {
         Box::pin(async move {
-            self.lingering.wait_for_room().await;
-            let mut cell = self.make(need).await?;
-            cell.wait_until_ready()
-                .await
-                .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
-            Ok(Box::new(cell) as Box<dyn Cell>)
+            self.check_fitting(fitting)?;
+            Ok(Box::new(self.make_ready(Need::Now, Some(fitting)).await?) as Box<dyn Cell>)
         })
     }
 }
 
 impl NativeTemplate {
-    async fn make(&self, need: Need) -> Result<NativeCell, EngineError> {
+    async fn make_ready(&self, need: Need, fitting: Option<&Fitting>) -> Result<NativeCell, EngineError> {
+        self.lingering.wait_for_room().await;
+        let mut cell = self.make(need, fitting).await?;
+        cell.wait_until_ready()
+            .await
+            .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
+        Ok(cell)
+    }
+
+    /// Limits of one cell are kept by its control group alone.
+    fn check_fitting(&self, fitting: &Fitting) -> Result<(), EngineError> {
+        let wanted = [
+            (fitting.memory_mb.is_some(), Controller::Memory, "memory"),
+            (fitting.cpu_quota.is_some(), Controller::Cpu, "processor use"),
+            (fitting.pids_limit.is_some(), Controller::Pids, "processes"),
+        ];
+        match wanted.iter().find(|(asked, of, _)| *asked && !self.resources.cgroups.has(*of)) {
+            None => Ok(()),
+            Some((_, _, what)) => Err(EngineError::Unenforceable {
+                engine: super::NAME,
+                what: format!("a limit on the {what} of one program"),
+                reason: "there are no control groups to keep it".into(),
+                remedy: "`belljar doctor` says what to do; or set the limit in the sandbox's config".into(),
+            }),
+        }
+    }
+
+    async fn make(&self, need: Need, fitting: Option<&Fitting>) -> Result<NativeCell, EngineError> {
+        let workspace = fitting.and_then(|fitting| fitting.workspace.as_ref());
+        let workspace = workspace.and_then(|name| KeptName::new(name.as_str()));
+        let limits = match fitting {
+            Some(fitting) => &cgroup_limits(&fitting.lowered(&self.asked)),
+            None => &self.limits,
+        };
         let id = CellId::new(CELLS.fetch_add(1, Ordering::Relaxed));
         let host_id = match &self.resources.ids {
             None => None,
@@ -93,9 +130,9 @@ impl NativeTemplate {
             })?),
         };
         let network = self.networks.lease();
-        let cgroup =
-            self.resources.cgroups.create(&id.to_string(), &self.limits).map_err(NativeError::Cgroup)?;
+        let cgroup = self.resources.cgroups.create(&id.to_string(), limits).map_err(NativeError::Cgroup)?;
         let order = CellOrder {
+            workspace,
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
             network: network.number(),
             fresh_network: network.must_be_fresh(),
@@ -131,7 +168,7 @@ impl NativeTemplate {
         let status = unborn.status.insert(watch(ours.status, Interest::READABLE).map_err(failed())?);
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
         let id = unborn.share.as_ref().and_then(|share| share.host_id.as_ref()).map(LeasedId::on_host);
-        let lent = self.zygote.lend(id).await?;
+        let lent = self.zygote.lend(id, order.workspace).await?;
         descriptors.extend(lent.iter().map(AsFd::as_fd));
         let cgroup = unborn.share.as_ref().map(|share| &share.cgroup);
         descriptors.extend(cgroup.into_iter().flat_map(CellCgroup::join_files));

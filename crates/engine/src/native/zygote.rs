@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use belljar_jail::{CellOrder, Launched, LentPlace, shortage};
+use belljar_jail::{CellOrder, KeptName, Launched, LentPlace, shortage};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Deserialize;
@@ -187,11 +187,16 @@ impl Zygote {
         }
     }
 
-    /// Mounts of everything that is lent to a cell with this id outside.
-    pub(super) async fn lend(&self, id: Option<u32>) -> Result<Vec<OwnedFd>, EngineError> {
+    /// Mounts of everything that is lent to a cell with this id outside. A kept workspace comes
+    /// first.
+    pub(super) async fn lend(
+        &self,
+        id: Option<u32>,
+        workspace: Option<KeptName>,
+    ) -> Result<Vec<OwnedFd>, EngineError> {
         let (Some(lender), Some(id)) = (&self.lender, id) else { return Ok(Vec::new()) };
         let asked = PendingCell { zygote: self, since: Instant::now() };
-        match asked.unless_it_hangs(lender.lend(id)).await? {
+        match asked.unless_it_hangs(lender.lend(id, workspace)).await? {
             Ok(Ok(lent)) => Ok(lent),
             Ok(Err(reason)) => Err(EngineError::Spawn {
                 name: self.name.clone(),
@@ -359,7 +364,7 @@ pub(super) async fn receive(
     control
         .async_io(Interest::READABLE, |socket| {
             let mut buffer = vec![0; longest];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(LentPlace::MOST))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(LentPlace::MOST + 1))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let received = retry_on_intr(|| {
                 let into = &mut [IoSliceMut::new(&mut buffer)];

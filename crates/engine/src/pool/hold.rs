@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::checkout::CheckoutError;
 use super::key::PoolKey;
@@ -13,7 +15,8 @@ use super::lease::Lease;
 use super::registry::Registry;
 use super::shutdown::end;
 use super::template_pool::{Ending, TemplatePool, TemplateStats};
-use crate::engine::TemplateReport;
+use crate::cell::Cell;
+use crate::engine::{Fitting, TemplateReport};
 use crate::{Background, InProcess};
 
 /// A share in a live template, from which cells are checked out.
@@ -101,6 +104,24 @@ impl TemplateHold {
         Ok(Lease::new(given, self.clone()))
     }
 
+    /// A cell to measure, made now. It is not taken from the stock, and no place of the stock is
+    /// waited for: at most [`PoolOptions::max_fitted`](super::PoolOptions::max_fitted) of them are
+    /// there at the same time, and the next caller waits in line.
+    pub async fn fitted(&self, fitting: &Fitting) -> Result<FittedLease, CheckoutError> {
+        self.check()?;
+        let made = async {
+            let room = Arc::clone(&self.0.pool.fitted).acquire_owned().await;
+            let room = room.map_err(|_| Ending::Closed.error(self.name()))?;
+            let cell = self.0.pool.make_fitted(fitting).await.map_err(|error| {
+                self.0.pool.refusal().unwrap_or_else(|| CheckoutError::Spawn(Arc::new(error)))
+            })?;
+            Ok((cell, room))
+        };
+        let (cell, room) = self.unless_closed(made).await?;
+        let in_progress = InProcess::new(self.0.pool.runs.token());
+        Ok(FittedLease { cell: Some(cell), _room: room, _in_progress: in_progress, hold: self.clone() })
+    }
+
     /// Makes `count` cells ready ahead of need, this once, or as many as there may be. Fails when
     /// one cannot be made.
     pub async fn fill(&self, count: usize) -> Result<(), CheckoutError> {
@@ -167,6 +188,38 @@ impl TemplateHold {
             }
         };
         self.background().serve(work).await?
+    }
+}
+
+/// A cell to measure. It is destroyed when this is dropped. The template lives as long as this does,
+/// unless the hold is closed.
+pub struct FittedLease {
+    /// `None` only while being dropped.
+    cell: Option<Box<dyn Cell>>,
+    _room: OwnedSemaphorePermit,
+    /// A pool that is shut down waits for it until its deadline.
+    _in_progress: InProcess<TaskTrackerToken>,
+    hold: TemplateHold,
+}
+
+impl FittedLease {
+    /// The cell.
+    pub fn cell(&mut self) -> &mut dyn Cell {
+        self.cell.as_deref_mut().expect("only a dropped lease has no cell")
+    }
+
+    /// What it was made with.
+    pub fn hold(&self) -> &TemplateHold {
+        &self.hold
+    }
+}
+
+impl Drop for FittedLease {
+    fn drop(&mut self) {
+        // In a fork it is another process's.
+        if !self.hold.background().is_here() {
+            std::mem::forget(self.cell.take());
+        }
     }
 }
 

@@ -45,6 +45,10 @@ impl PoolKey {
         for tool in &blueprint.host_tools {
             add(&guest::face(tool).to_string());
         }
+        if let Some(workspaces) = &blueprint.workspaces {
+            add(&workspaces.to_string_lossy());
+        }
+        add(if blueprint.has_terminals { "terminals" } else { "" });
         for (name, value) in &blueprint.injected {
             add(name);
             add(&secret_fingerprint(value));

@@ -12,7 +12,7 @@ use super::slots::Slots;
 use super::template_pool::{State, TemplatePool};
 use crate::EngineError;
 use crate::cell::Cell;
-use crate::engine::{Need, Template};
+use crate::engine::{Fitting, Need, Template};
 
 /// After a failed attempt to make a cell, how long until the next one that no caller asked for.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -62,6 +62,18 @@ impl TemplatePool {
         match template.spawn(need).await {
             Err(gone @ EngineError::TemplateGone { .. }) => {
                 self.revive(&template, &gone).await?.ok_or_else(closed)?.spawn(need).await
+            }
+            made => made,
+        }
+    }
+
+    /// One cell to measure, in the same way. It is no part of the stock.
+    pub(super) async fn make_fitted(&self, fitting: &Fitting) -> Result<Box<dyn Cell>, EngineError> {
+        let closed = || EngineError::TemplateGone { name: self.name.clone(), last_words: String::new() };
+        let template = self.lock().template.clone().ok_or_else(closed)?;
+        match template.spawn_fitted(fitting).await {
+            Err(gone @ EngineError::TemplateGone { .. }) => {
+                self.revive(&template, &gone).await?.ok_or_else(closed)?.spawn_fitted(fitting).await
             }
             made => made,
         }

@@ -47,7 +47,7 @@ mod slots;
 mod template_pool;
 
 pub use checkout::CheckoutError;
-pub use hold::TemplateHold;
+pub use hold::{FittedLease, TemplateHold};
 pub use key::PoolKey;
 pub use lease::{InProgress, Lease};
 pub use options::PoolOptions;

@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct PoolOptions {
     /// How many cells of a sandbox there may be beyond its `pool_size`.
     pub max_overflow: usize,
+    /// How many cells to measure of a sandbox there may be at once: each runs a program. 64 by
+    /// default.
+    pub max_fitted: usize,
     /// How much memory the idle cells of a sandbox may hold together, in bytes. The stock is
     /// smaller than `pool_size` where that is too much.
     pub max_idle_memory: u64,
@@ -25,6 +28,7 @@ impl Default for PoolOptions {
     fn default() -> Self {
         Self {
             max_overflow: 10,
+            max_fitted: 64,
             max_idle_memory: 4 << 30,
             max_templates: 32,
             keep_warm: Duration::from_secs(5 * 60),

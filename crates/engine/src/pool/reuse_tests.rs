@@ -100,7 +100,7 @@ impl CellFiles for Reusable {
 }
 
 impl CellLife for Reusable {
-    fn interrupt(&mut self) {}
+    fn signal(&mut self, _: crate::Signal) {}
 
     fn kill(&mut self) {}
 
@@ -135,6 +135,13 @@ impl Template for Maker {
     }
 
     fn close(&self) {}
+
+    fn spawn_fitted<'a>(
+        &'a self,
+        _: &'a crate::Fitting,
+    ) -> BoxFuture<'a, Result<Box<dyn Cell>, EngineError>> {
+        self.spawn(Need::Now)
+    }
 
     fn spawn(&self, _: Need) -> BoxFuture<'_, Result<Box<dyn Cell>, EngineError>> {
         let id = CellId::new(1 + self.made.fetch_add(1, Ordering::Relaxed));

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use belljar_core::CellId;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::instrument::WithSubscriber as _;
@@ -98,6 +98,8 @@ pub(super) struct TemplatePool {
     pub(super) holders: AtomicUsize,
     /// One token for each run in progress.
     pub(super) runs: TaskTracker,
+    /// Room for cells to measure.
+    pub(super) fitted: Arc<Semaphore>,
     /// Cells being made or reset.
     tasks: TaskTracker,
     why_no_more: OnceLock<Ending>,
@@ -183,6 +185,7 @@ impl TemplatePool {
             reviving: tokio::sync::Mutex::new(()),
             holders: AtomicUsize::new(0),
             runs: TaskTracker::new(),
+            fitted: Arc::new(Semaphore::new(options.max_fitted.clamp(1, Semaphore::MAX_PERMITS))),
             tasks: TaskTracker::new(),
             why_no_more: OnceLock::new(),
             ended: CancellationToken::new(),

@@ -287,6 +287,12 @@ pub(crate) fn egress_settings(socket: &str) -> serde_json::Value {
 /// Sends the guest SIGINT.
 pub(super) const INTERRUPT: &[u8] = b"{\"type\":\"interrupt\"}\n";
 
+/// Sends the guest's process group SIGINT.
+pub(super) const INTERRUPT_ALL: &[u8] = b"{\"type\":\"interrupt_all\"}\n";
+
+/// Sends the guest's process group SIGTERM.
+pub(super) const TERMINATE: &[u8] = b"{\"type\":\"terminate\"}\n";
+
 /// Asks for what the guest has said by now.
 pub(super) const SETTLE: &[u8] = b"{\"type\":\"settle\"}\n";
 

@@ -64,6 +64,10 @@ impl Engine for Watched {
         })
     }
 
+    fn kept_owner(&self) -> Option<u32> {
+        None
+    }
+
     fn settle(&self) -> BoxFuture<'_, ()> {
         self.engine.settle()
     }

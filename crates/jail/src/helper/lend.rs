@@ -18,14 +18,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use super::{Named, Step, root};
+use crate::kept_name::KeptName;
 use crate::kernel::{self, Forked, MOUNT_ATTR_NODEV, MOUNT_ATTR_NOSUID};
 use crate::spec::{Expected, FileIdentity, Identity, JailSpec, LentPlace, RootEntry};
 
-const _: () = assert!(LentPlace::MOST <= kernel::MOST_SENT, "an answer is one message");
+const _: () = assert!(LentPlace::MOST < kernel::MOST_SENT, "an answer is one message");
 
 /// The places of one jail, and the socket on which the host asks for mounts of them.
 pub(super) struct Lender {
     places: Vec<Place>,
+    /// The directory with the kept workspaces.
+    store: Option<Place>,
     socket: Option<OwnedFd>,
 }
 
@@ -43,31 +46,21 @@ impl Lender {
     /// Opens what the spec lends, and tries whether ids can be exchanged there.
     pub(super) fn open(spec: &JailSpec, socket: Option<OwnedFd>) -> Step<Self> {
         let Identity::Range { first, .. } = spec.identity else {
-            return Ok(Self { places: Vec::new(), socket: None });
+            return Ok(Self { places: Vec::new(), store: None, socket: None });
         };
-        let mut places = Vec::new();
-        for place in &spec.lent {
-            let opened = root::open(&place.source, Expected::File(place.identity)).map(File::from);
-            let found = opened.and_then(|handle| Ok((handle.metadata()?, handle)));
-            let (metadata, handle) = found.step(|| format!("open {}", place.source.display()))?;
-            let mut place = Place {
-                source: place.source.clone(),
-                identity: place.identity,
-                handle: handle.into(),
-                user: metadata.uid(),
-                group: metadata.gid(),
-                is_foreign: false,
-            };
+        let mut places: Vec<Place> = spec.lent.iter().map(Place::open).collect::<Step<_>>()?;
+        for place in &mut places {
             place.is_foreign = place.lend(first).is_err();
-            places.push(place);
         }
-        Ok(Self { places, socket })
+        let store = spec.store.as_ref().map(Place::open).transpose()?;
+        Ok(Self { places, store, socket })
     }
 
     /// Moves this process into a mount namespace of its own that has these places, `/proc`, and
     /// nothing else. Nobody on the host is kept from unmounting anything else.
     pub(super) fn settle(&mut self) -> Step<()> {
-        if self.places.is_empty() {
+        let mut places: Vec<&mut Place> = self.places.iter_mut().chain(&mut self.store).collect();
+        if places.is_empty() {
             return Ok(());
         }
         kernel::unshare_namespaces(kernel::CLONE_NEWNS).step(|| "create a mount namespace".into())?;
@@ -77,14 +70,14 @@ impl Lender {
             writable: true,
             expected: Expected::Anything,
         }];
-        entries.extend(self.places.iter().enumerate().map(|(number, place)| RootEntry::Bind {
+        entries.extend(places.iter().enumerate().map(|(number, place)| RootEntry::Bind {
             source: place.source.clone(),
             target: format!("/{number}").into(),
             writable: true,
             expected: Expected::File(place.identity),
         }));
         root::build_and_enter(&entries)?;
-        for (number, place) in self.places.iter_mut().enumerate() {
+        for (number, place) in places.iter_mut().enumerate() {
             let inside = format!("/{number}");
             place.handle = kernel::open_path(&inside).step(|| format!("open {}", place.source.display()))?;
         }
@@ -102,17 +95,20 @@ impl Lender {
         self.socket.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// Answers one question of the host's: the id of a cell. The answer begins with that id. Then
-    /// come the mounts, or why there are none.
+    /// Answers one question of the host's: the id of a cell and the name of its workspace, if it
+    /// has a kept one. The answer begins with that id. Then come the mounts, the workspace first, or
+    /// why there are none.
     pub(super) fn answer(&mut self) {
-        let mut id = [0; 4];
-        let read = kernel::borrow_file(self.socket()).read(&mut id);
-        if !matches!(read, Ok(4)) {
+        let mut question = [0; 4 + KeptName::LONGEST];
+        let read = kernel::borrow_file(self.socket()).read(&mut question);
+        let Some((id, name)) = read.ok().and_then(|read| question[..read].split_first_chunk()) else {
             self.socket = None;
             return;
-        }
+        };
+        let number = u32::from_le_bytes(*id);
+        let workspace = KeptName::from_padded(name).map(|name| self.workspace(&name, number));
         let lent: io::Result<Vec<OwnedFd>> =
-            self.places.iter().map(|place| place.lend(u32::from_le_bytes(id))).collect();
+            workspace.into_iter().chain(self.places.iter().map(|place| place.lend(number))).collect();
         let (text, trees) = match &lent {
             Ok(trees) => (String::new(), trees.iter().map(AsRawFd::as_raw_fd).collect()),
             Err(error) => (error.to_string(), Vec::new()),
@@ -121,9 +117,35 @@ impl Lender {
         // Whoever does not wait any more has hung up.
         let _ = kernel::send_with_descriptors(self.socket(), &message, &trees);
     }
+
+    /// A mount of one kept workspace. Its owner is nobody that a cell could harm, so ids must be
+    /// exchanged: without that a cell could write nothing.
+    fn workspace(&self, name: &KeptName, id: u32) -> io::Result<OwnedFd> {
+        let store = self.store.as_ref().ok_or_else(|| io::Error::other("nothing is kept here"))?;
+        let handle = kernel::open_path_below(store.handle.as_raw_fd(), name.as_str())?;
+        let found = File::from(handle.try_clone()?).metadata()?;
+        let (user, group) = (found.uid(), found.gid());
+        let identity = store.identity;
+        let source = store.source.join(name.as_str());
+        Place { source, identity, handle, user, group, is_foreign: false }.lend(id)
+    }
 }
 
 impl Place {
+    fn open(place: &LentPlace) -> Step<Self> {
+        let opened = root::open(&place.source, Expected::File(place.identity)).map(File::from);
+        let found = opened.and_then(|handle| Ok((handle.metadata()?, handle)));
+        let (metadata, handle) = found.step(|| format!("open {}", place.source.display()))?;
+        Ok(Self {
+            source: place.source.clone(),
+            identity: place.identity,
+            handle: handle.into(),
+            user: metadata.uid(),
+            group: metadata.gid(),
+            is_foreign: false,
+        })
+    }
+
     fn lend(&self, id: u32) -> io::Result<OwnedFd> {
         let tree = kernel::copy_tree(self.handle.as_raw_fd())?;
         let exchange = match self.is_foreign {

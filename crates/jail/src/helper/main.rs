@@ -12,6 +12,8 @@
 mod encoding;
 #[path = "mod.rs"]
 mod helper;
+#[path = "../sys/kept_name.rs"]
+mod kept_name;
 #[path = "../sys/kernel/mod.rs"]
 mod kernel;
 #[path = "../spec.rs"]

@@ -5,7 +5,8 @@
 //!        ◄────────────────────────── hello
 //!  jail  + its own pidfd, the spec, … ──►   ◄── {"type":"jailed", …} + the zygote's pidfd
 //!                                           ◄── {"type":"failed", …}
-//!  an id, on a socket of its own ───────►   ◄── that id + a mount for each place that is lent
+//!  an id and, if it has a kept workspace,
+//!  its name, on a socket of its own ────►   ◄── that id + a mount for each place that is lent
 //!  probe + its own pidfd ───────────────►   ◄── a probe's answer
 //! ```
 //!
@@ -118,10 +119,12 @@ impl JailSpec {
         number(&mut out, u64::from(count));
         bytes(&mut out, &self.hostname);
         list(&mut out, &self.root, encode_entry);
-        list(&mut out, &self.lent, |out, place| {
-            path(out, &place.source);
-            encode_identity(out, place.identity);
-        });
+        for places in [self.lent.as_slice(), self.store.as_slice()] {
+            list(&mut out, places, |out, place| {
+                path(out, &place.source);
+                encode_identity(out, place.identity);
+            });
+        }
         list(&mut out, &self.command, |out, word| bytes(out, word));
         list(&mut out, &self.env, |out, (name, value)| {
             bytes(out, name);
@@ -142,15 +145,18 @@ impl JailSpec {
             identity,
             hostname: reader.text()?,
             root: reader.list(decode_entry)?,
-            lent: reader.list(|reader| {
-                Some(LentPlace { source: read_path(reader)?, identity: decode_identity(reader)? })
-            })?,
+            lent: reader.list(decode_place)?,
+            store: reader.list(decode_place)?.pop(),
             command: reader.list(Reader::text)?,
             env: reader.list(|reader| Some((reader.text()?, reader.text()?)))?,
             programs: reader.list(|reader| Some(reader.bytes()?.to_vec()))?,
         };
         reader.is_at_the_end().then_some(spec)
     }
+}
+
+fn decode_place(reader: &mut Reader<'_>) -> Option<LentPlace> {
+    Some(LentPlace { source: read_path(reader)?, identity: decode_identity(reader)? })
 }
 
 /// Each kind of entry begins with its number.
@@ -283,8 +289,9 @@ mod tests {
             let lent = lent.into_iter().map(|(source, (device, inode))| {
                 LentPlace { source, identity: FileIdentity { device, inode } }
             });
-            let lent = lent.collect();
-            let spec = JailSpec { identity, hostname, root, lent, command, env, programs };
+            let mut lent: Vec<_> = lent.collect();
+            let store = lent.pop();
+            let spec = JailSpec { identity, hostname, root, lent, store, command, env, programs };
             let encoded = spec.encode();
             prop_assert_eq!(JailSpec::decode(&encoded), Some(spec));
             prop_assert_eq!(JailSpec::decode(&encoded[..encoded.len() - 1]), None);

@@ -92,7 +92,7 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     let spec = read_spec(spec).step(|| "read the jail's spec".into())?;
     let programs = spec.programs.iter().map(|program| program_file(program));
     let programs = programs.collect::<io::Result<Vec<_>>>().step(|| "put programs into memory".into())?;
-    let socket = if spec.lent.is_empty() { None } else { descriptors.next() };
+    let socket = if spec.needs_a_lender() { descriptors.next() } else { None };
     let lender = lend::Lender::open(&spec, socket)?;
     let jailed = messages::jailed(limits, &lender.foreign());
     let passed_on = descriptors.chain(programs).collect();

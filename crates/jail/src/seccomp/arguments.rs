@@ -6,6 +6,7 @@
 
 use linux_raw_sys::{general, ioctl, net, prctl};
 
+use super::Terminals;
 use super::program::{Answer, Rule, Table, Test, Treatment};
 
 const EPERM: Answer = Answer::Errno(1);
@@ -16,13 +17,17 @@ const ENOPROTOOPT: Answer = Answer::Errno(92);
 const DONE: Answer = Answer::Errno(0);
 
 /// Adds the rules to a table in which these calls are allowed.
-pub(super) fn restrict(table: &mut Table) {
+pub(super) fn restrict(table: &mut Table, terminals: Terminals) {
+    let requests = match terminals {
+        Terminals::None => REQUESTS.to_vec(),
+        Terminals::OfItsOwn => [REQUESTS, OF_TERMINALS].concat(),
+    };
     let rules = [
         (general::__NR_socket, allow_only(sockets(), EPERM)),
         (general::__NR_socketpair, allow_only(unix_sockets(), EPERM)),
         (general::__NR_setsockopt, settable()),
         (general::__NR_getsockopt, allow_only(socket_options(READABLE), ENOPROTOOPT)),
-        (general::__NR_ioctl, allow_only(vec![vec![one_of(1, REQUESTS)]], ENOTTY)),
+        (general::__NR_ioctl, allow_only(vec![vec![one_of(1, &requests)]], ENOTTY)),
         (general::__NR_prctl, allow_only(vec![vec![one_of(0, ATTRIBUTES)]], EINVAL)),
         (general::__NR_fcntl, allow_only(vec![vec![one_of(1, DESCRIPTOR_COMMANDS)]], EINVAL)),
         (general::__NR_madvise, allow_only(vec![vec![one_of(2, ADVICE)]], EINVAL)),
@@ -230,6 +235,30 @@ fn settable() -> Treatment {
     list.rules.insert(0, Rule { tests: buffers, answer: DONE });
     list
 }
+
+/// Requests by which programs set a terminal up and use it. None puts words into somebody else's
+/// mouth (`TIOCSTI`), reaches a console, or loads a line discipline.
+const OF_TERMINALS: &[u32] = &[
+    ioctl::TCSETS,
+    ioctl::TCSETSW,
+    ioctl::TCSETSF,
+    ioctl::TCGETS2,
+    ioctl::TCSETS2,
+    ioctl::TCSETSW2,
+    ioctl::TCSETSF2,
+    ioctl::TCSBRK,
+    ioctl::TCSBRKP,
+    ioctl::TCXONC,
+    ioctl::TCFLSH,
+    ioctl::TIOCSCTTY,
+    ioctl::TIOCNOTTY,
+    ioctl::TIOCSPGRP,
+    ioctl::TIOCGSID,
+    ioctl::TIOCSWINSZ,
+    ioctl::TIOCGPTN,
+    ioctl::TIOCSPTLCK,
+    ioctl::TIOCGPTPEER,
+];
 
 /// Requests to drivers: what a descriptor holds, what a terminal looks like, what interfaces there
 /// are.

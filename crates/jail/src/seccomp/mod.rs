@@ -38,9 +38,18 @@ pub enum Supervision {
     Unwatched,
 }
 
+/// Whether programs in a cell can have terminals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminals {
+    /// There are none.
+    None,
+    /// Those that they make themselves, which nobody outside has.
+    OfItsOwn,
+}
+
 /// The zygote's program, in the kernel's layout. Its cells inherit it.
-pub fn zygote_filter() -> Vec<u8> {
-    compile(&zygote_table(), ENOSYS)
+pub fn zygote_filter(terminals: Terminals) -> Vec<u8> {
+    compile(&zygote_table(terminals), ENOSYS)
 }
 
 /// The ways in which cells' filters differ.
@@ -67,7 +76,7 @@ pub fn cell_filter(cell: CellFilter) -> Vec<u8> {
     compile(&cell_table(cell), Answer::Allow)
 }
 
-fn zygote_table() -> Table {
+fn zygote_table(terminals: Terminals) -> Table {
     let with = |calls: &'static [u32], answer: Answer| {
         calls.iter().map(move |call| (i64::from(*call), Treatment::from(answer)))
     };
@@ -77,7 +86,7 @@ fn zygote_table() -> Table {
         .chain(with(calls::PRETENDED, DONE))
         .chain(with(calls::FORBIDDEN, EPERM))
         .collect();
-    arguments::restrict(&mut table);
+    arguments::restrict(&mut table, terminals);
     table
 }
 
@@ -122,7 +131,9 @@ mod tests {
     #[test]
     fn the_programs_fit_the_kernels_limit() {
         const BPF_MAXINSNS: usize = 4096;
-        for program in [zygote_filter(), cell(Supervision::Watched), cell(Supervision::Unwatched)] {
+        for program in
+            [zygote_filter(Terminals::OfItsOwn), cell(Supervision::Watched), cell(Supervision::Unwatched)]
+        {
             assert!(!program.is_empty());
             assert_eq!(program.len() % 8, 0);
             assert!(program.len() / 8 < BPF_MAXINSNS, "{} instructions", program.len() / 8);
@@ -147,7 +158,7 @@ mod tests {
 
     #[test]
     fn calls_of_kernels_to_come_do_not_exist() {
-        let program = zygote_filter();
+        let program = zygote_filter(Terminals::OfItsOwn);
         let newest = 470;
         for number in newest..2000 {
             assert_eq!(run(&program, HERE, number, [0; 6]), word(ENOSYS), "call {number}");

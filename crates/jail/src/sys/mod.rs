@@ -21,5 +21,7 @@ pub(crate) mod entry;
 pub(crate) mod file_identity;
 pub(crate) mod file_size;
 #[cfg(confine)]
+pub(crate) mod kept_name;
+#[cfg(confine)]
 pub(crate) mod kernel;
 pub(crate) mod lineage;

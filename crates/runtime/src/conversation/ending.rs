@@ -61,7 +61,12 @@ impl Conversation<'_, '_> {
                 let _ = timeout(LAST_WORDS, self.cell.autopsy()).await;
             }
             Ending::Finished | Ending::Died(_) => {}
-            Ending::Deadline | Ending::CpuSpent | Ending::Flood | Ending::Cancelled | Ending::Overstayed => {
+            Ending::Deadline
+            | Ending::CpuSpent
+            | Ending::DiskSpent
+            | Ending::Flood
+            | Ending::Cancelled
+            | Ending::Overstayed => {
                 match files_stay {
                     true => self.cell.still(),
                     false => self.cell.kill(),

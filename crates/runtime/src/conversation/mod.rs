@@ -42,7 +42,7 @@ use std::time::Instant;
 
 use belljar_core::ExecutionResult;
 use belljar_core::wire::{HostFrame, Lines};
-use belljar_engine::{Cell, CellUsage, Leftovers, Output, Process, Until};
+use belljar_engine::{Cell, CellUsage, Leftovers, Output, Process, Signal, Until};
 use bytes::Bytes;
 
 use self::calls::CallNews;
@@ -144,7 +144,7 @@ impl Progress {
         }
         if self.interrupt_is_due && flushed.is_ready() {
             (self.interrupt_is_due, self.was_interrupted) = (false, true);
-            cell.interrupt();
+            cell.signal(Signal::Interrupt);
             // An engine may have to write for that.
             flushed = cell.poll_flush(cx);
         }

@@ -13,7 +13,7 @@ pub(crate) struct Input {
     /// What was taken from the source and is not written.
     piece: Bytes,
     /// Why the source ended early.
-    pub(super) failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Input {
     }
 
     /// The guest asks for it. It is given once, if there is anything to give.
-    pub(super) fn open(&mut self, cell: &mut dyn Cell) {
+    pub(crate) fn open(&mut self, cell: &mut dyn Cell) {
         if self.state == State::Waiting && !self.source.is_empty() {
             self.state = match cell.open_stdin() {
                 Ok(()) => State::Open,
@@ -44,12 +44,12 @@ impl Input {
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.state == State::Open
     }
 
     /// Writes what there is. Whoever polls this is woken when there is more, or room for it.
-    pub(super) fn poll(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
+    pub(crate) fn poll(&mut self, cell: &mut dyn Cell, cx: &mut Context<'_>) {
         // A source that is always ready must not keep whoever polls from its deadlines.
         const ROUNDS: usize = 32;
         for round in 0.. {

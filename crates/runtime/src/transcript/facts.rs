@@ -21,6 +21,8 @@ pub(crate) enum Ending {
     CpuSpent,
     /// It wrote too much, and the cell was killed.
     Flood,
+    /// Its workspace holds more than it may, and the cell was killed. Only of programs.
+    DiskSpent,
     /// The caller gave up, and the cell was killed.
     Cancelled,
     /// The cell ended by itself.

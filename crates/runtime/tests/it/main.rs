@@ -28,6 +28,7 @@ mod json_schema;
 mod pool;
 mod pool_deaths;
 mod preloads;
+mod programs;
 mod pythons;
 mod refused;
 mod run_within;

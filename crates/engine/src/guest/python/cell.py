@@ -81,6 +81,11 @@ def serve(channel, main, greeting=None):
         kind = request.get("type")
         if kind == "execute":
             scripts.execute(channel, request)
+        elif kind == "program":
+            # Most cells run scripts, so it is loaded when it is needed.
+            from . import commands
+
+            commands.become(channel, request)
         elif kind == "ask":
             _answer(channel, request, scripts.module)
 

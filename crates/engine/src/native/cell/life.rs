@@ -1,17 +1,21 @@
 //! How a cell is interrupted and how it ends.
 
 use super::NativeCell;
-use crate::cell::{Autopsy, CellLife, CellView, End};
+use crate::cell::{Autopsy, CellLife, CellView, End, Signal};
 use crate::engine::BoxFuture;
 use crate::native::reaper;
 
 impl CellLife for NativeCell {
-    fn interrupt(&mut self) {
+    fn signal(&mut self, signal: Signal) {
         // PID 1 forwards the signal to the guest. If PID 1 is gone, so is the guest.
         let parts = self.parts_mut();
-        if parts.status.expect_interrupt() {
-            let _ = rustix::process::pidfd_send_signal(parts.process.get_ref(), rustix::process::Signal::INT);
-        }
+        let number = match signal {
+            Signal::Interrupt if !parts.status.expect_interrupt() => return,
+            // A program has made itself the leader of a group, and PID 1 tells that.
+            Signal::Interrupt | Signal::InterruptAll => rustix::process::Signal::INT,
+            Signal::Terminate => rustix::process::Signal::TERM,
+        };
+        let _ = rustix::process::pidfd_send_signal(parts.process.get_ref(), number);
     }
 
     fn kill(&mut self) {

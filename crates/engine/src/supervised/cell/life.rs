@@ -3,14 +3,18 @@
 use bytes::Bytes;
 
 use super::{RESET_WITHIN, State, SupervisedCell};
-use crate::cell::{Autopsy, CellLife, CellView, End};
+use crate::cell::{Autopsy, CellLife, CellView, End, Signal};
 use crate::engine::BoxFuture;
 use crate::supervised::{Container, SupervisorStream, message};
 use crate::timeout;
 
 impl<C: Container, S: SupervisorStream> CellLife for SupervisedCell<C, S> {
-    fn interrupt(&mut self) {
-        self.outbox.push(Bytes::from_static(message::INTERRUPT));
+    fn signal(&mut self, signal: Signal) {
+        self.outbox.push(Bytes::from_static(match signal {
+            Signal::Interrupt => message::INTERRUPT,
+            Signal::InterruptAll => message::INTERRUPT_ALL,
+            Signal::Terminate => message::TERMINATE,
+        }));
     }
 
     fn kill(&mut self) {

@@ -229,6 +229,10 @@ class Supervisor:
             elif kind == "interrupt":
                 if self._guest is not None:
                     os.kill(self._guest.pid, signal.SIGINT)
+            elif kind in ("interrupt_all", "terminate"):
+                if self._guest is not None:
+                    # It leads a group.
+                    os.killpg(self._guest.pid, signal.SIGTERM if kind == "terminate" else signal.SIGINT)
             elif kind == "stdin":
                 if self._guest is not None:
                     self._stdin.open(self._guest)
@@ -392,6 +396,9 @@ def main():
             template_settings = json.load(file)
         template_settings["vouched"] = settings["vouched"]
         layout = template_settings["layout"]
+        if settings["is_kept"]:
+            # What is in it was there before, and stays.
+            layout["scratch"] = [place for place in layout["scratch"] if place != layout["workspace"]]
         if settings["authority"]:
             egress.trust(settings["authority"], layout["authorities"])
         if settings["egress"]:

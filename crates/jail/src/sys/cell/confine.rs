@@ -14,6 +14,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 use super::clone::clone_into_cell;
+use super::kept_name::KeptName;
 use super::kernel::{self, Forked};
 use super::plan::{CellPlan, LENT, MAKE_DIRECTORY, MAKE_FILE, PlannedMount};
 
@@ -44,7 +45,10 @@ pub(crate) struct CellParts<'a> {
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
     pub(crate) status: RawFd,
-    /// Mounts that are this cell's own, in the order of the plan.
+    /// The kept workspace that it gets.
+    pub(crate) workspace: Option<KeptName>,
+    /// Mounts that are this cell's own: its workspace, if that is one of them, and the others in
+    /// the order of the plan.
     pub(crate) lent: &'a [RawFd],
     /// The program that PID 1 becomes. It is the same for all cells.
     pub(crate) init: RawFd,
@@ -138,11 +142,17 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
     // reach the zygote and every other cell.
     kernel::new_session().step(|| "begin a session".into())?;
     let mut locks = None;
-    let mut lent = parts.lent.iter();
-    for mount in &plan.mounts {
+    let mut lent = parts.lent.iter().copied();
+    for (number, mount) in plan.mounts.iter().enumerate() {
+        if let Some(workspace) = parts.workspace.filter(|_| number == WORKSPACE) {
+            let tree = parts.host_id.and_then(|_| lent.next());
+            mount_kept(plan, &workspace, tree, &mount.target)
+                .step(|| format!("mount the workspace {workspace:?}"))?;
+            continue;
+        }
         let options = make_place(mount).step(|| format!("make {}", mount.target))?;
         if mount.kind == LENT {
-            let tree = lent.next().copied().unwrap_or(-1);
+            let tree = lent.next().unwrap_or(-1);
             match kernel::attach_tree(tree, &mount.target) {
                 // The host has removed or replaced what was lent. What the zygote has there is the
                 // same, and stays.
@@ -159,6 +169,11 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
             locks = File::open("/proc/locks").ok().map(IntoRawFd::into_raw_fd);
         }
     }
+    if !plan.store.is_empty() {
+        let flags = kernel::MS_RDONLY | kernel::MS_NOSUID | kernel::MS_NODEV | kernel::MS_NOEXEC;
+        kernel::mount_at("tmpfs", &plan.store, "tmpfs", flags, "size=0,nr_inodes=1,mode=0555")
+            .step(|| "hide the other workspaces".into())?;
+    }
     send_scratch_handles(plan, parts.status)?;
     kernel::keep_only_capabilities(&[]).step(|| "drop capabilities".into())?;
     kernel::forbid_new_privileges().step(|| "set no_new_privs".into())?;
@@ -166,6 +181,21 @@ fn confine(plan: &CellPlan, parts: &CellParts<'_>, outer_id: u32) -> Step<Option
         enter_landlock(plan)?;
     }
     Ok(locks)
+}
+
+/// The number of the workspace among the mounts of a plan.
+const WORKSPACE: usize = 0;
+
+/// Mounts a kept workspace: the tree that the host lends or, where cells have the ids of their
+/// zygote, what has that name in the store.
+fn mount_kept(plan: &CellPlan, name: &KeptName, tree: Option<RawFd>, target: &str) -> io::Result<()> {
+    match tree {
+        Some(tree) => kernel::attach_tree(tree, target),
+        None => {
+            let source = format!("{}/{}", plan.store, name.as_str());
+            kernel::mount_at(&source, target, "", kernel::MS_BIND, "")
+        }
+    }
 }
 
 /// Installs the last lock. Returns the descriptor on which PID 1 is asked about sockets. The kernel

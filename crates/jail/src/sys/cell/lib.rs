@@ -9,6 +9,8 @@
 
 #[path = "../encoding.rs"]
 mod encoding;
+#[path = "../kept_name.rs"]
+mod kept_name;
 #[path = "../kernel/mod.rs"]
 mod kernel;
 

@@ -1,7 +1,7 @@
 //! Turns a clone of the zygote into a cell. The library's own root is `lib.rs`; this is the crate's
 //! view of it.
 
-use super::{encoding, kernel};
+use super::{encoding, kept_name, kernel};
 
 mod clone;
 mod confine;

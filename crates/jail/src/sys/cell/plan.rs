@@ -21,6 +21,9 @@ pub struct CellPlan {
     pub extra_addresses: u64,
     /// The most bytes a connection buffers each way. 0 leaves it to the kernel.
     pub socket_buffer: u64,
+    /// Where the directory with the kept workspaces is, if a cell may have one of them and gets it
+    /// by its name. Empty otherwise. No cell sees the directory itself.
+    pub store: String,
     /// Where Landlock lets a cell write. Empty if the kernel has no Landlock.
     pub writable: Vec<String>,
     /// The Landlock version to write rules for, or 0 for none.
@@ -88,6 +91,7 @@ impl CellPlan {
             number(out, u64::from(limit.resource));
             number(out, limit.value);
         });
+        bytes(&mut out, &self.store);
         list(&mut out, &self.writable, |out, path| bytes(out, path));
         for filter in [&self.zygote_filter, &self.cell_filter, &self.unwatched_filter] {
             bytes(&mut out, filter);
@@ -116,6 +120,7 @@ impl CellPlan {
             rlimits: reader.list(|reader| {
                 Some(PlannedLimit { resource: reader.number()? as u32, value: reader.number()? })
             })?,
+            store: reader.text()?,
             writable: reader.list(Reader::text)?,
             zygote_filter: reader.bytes()?.to_vec(),
             cell_filter: reader.bytes()?.to_vec(),
@@ -140,6 +145,7 @@ mod tests {
             extras in any::<[u64; 3]>(),
             mounts in prop::collection::vec(("[a-z]{1,6}", "/[a-z/]{0,9}", any::<u64>(), ".{0,12}"), 0..5),
             rlimits in prop::collection::vec((0u32..16, any::<u64>()), 0..5),
+            store in "[a-z/]{0,9}",
             writable in prop::collection::vec("/[a-z/]{0,9}", 0..5),
             filters in prop::array::uniform3(prop::collection::vec(any::<u8>(), 0..64)),
         ) {
@@ -156,6 +162,7 @@ mod tests {
                     .map(|(kind, target, flags, options)| PlannedMount { kind, target, flags, options })
                     .collect(),
                 rlimits: rlimits.into_iter().map(|(resource, value)| PlannedLimit { resource, value }).collect(),
+                store,
                 writable,
                 zygote_filter,
                 cell_filter,

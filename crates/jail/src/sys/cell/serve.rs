@@ -57,9 +57,18 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
         }
         let descriptors = &descriptors[..count];
         if let &[stdout, stderr, status, ref rest @ ..] = descriptors {
-            let (lent, cgroups) = rest.split_at(plan.lent().min(rest.len()));
-            let CellOrder { host_id, network, fresh_network, hurry, egress_port, descriptors: sent } =
-                CellOrder::decode(request);
+            let CellOrder {
+                workspace,
+                host_id,
+                network,
+                fresh_network,
+                hurry,
+                egress_port,
+                descriptors: sent,
+            } = CellOrder::decode(request);
+            // Where cells have ids of their own, a kept workspace is lent too, and comes first.
+            let kept = usize::from(workspace.is_some() && host_id.is_some());
+            let (lent, cgroups) = rest.split_at((plan.lent() + kept).min(rest.len()));
             let entered = match sent as usize == count {
                 true => networks.enter(network, fresh_network),
                 false => Err(io::Error::from_raw_os_error(EMFILE)),
@@ -76,6 +85,7 @@ pub(crate) fn serve(plan: &CellPlan, init: RawFd, control: RawFd) -> io::Result<
                         stdout,
                         stderr,
                         status,
+                        workspace,
                         lent,
                         init,
                         cgroups,

@@ -12,7 +12,7 @@
 //!
 //! ```text
 //!  wait ─┬─ a child has ended ──► reap; the guest: "E" to the host, exit
-//!        ├─ the host's SIGINT ──► to the guest; "I" to the host
+//!        ├─ the host's SIGINT or SIGTERM ──► to the guest; "I" to the host
 //!        └─ somebody asks ──────► count ─► the first socket: "N" to the host ─► allow or refuse
 //! ```
 //!
@@ -37,6 +37,7 @@ const GUEST: isize = 2;
 const EINTR: isize = -4;
 const SIGINT: usize = 2;
 const SIGALRM: usize = 14;
+const SIGTERM: usize = 15;
 const SIGCHLD: usize = 17;
 
 #[cfg(target_arch = "x86_64")]
@@ -171,12 +172,12 @@ fn reap() {
     }
 }
 
-/// A descriptor that becomes readable when a child has ended, or when the host sends SIGINT.
+/// A descriptor that becomes readable when a child has ended, or when the host sends a signal.
 fn signal_descriptor() -> i32 {
     const SIG_BLOCK: usize = 0;
     const NONBLOCK_CLOEXEC: usize = 0o4_000 | 0o2_000_000;
     const SET_SIZE: usize = 8;
-    let set = 1u64 << (SIGCHLD - 1) | 1 << (SIGINT - 1);
+    let set = 1u64 << (SIGCHLD - 1) | 1 << (SIGINT - 1) | 1 << (SIGTERM - 1);
     let set = &raw const set as usize;
     // SAFETY: the set is as long as stated and outlives both calls.
     let fd = unsafe {
@@ -189,10 +190,11 @@ fn signal_descriptor() -> i32 {
     fd as i32
 }
 
-/// Takes one signal from that descriptor. The host's SIGINT goes on to the guest, which nobody
-/// outside can reach by its number; the host is told so, because it sends nothing more to the guest
-/// until then. One from inside is ignored, as every signal to PID 1 is. About children, [`reap`]
-/// asks the kernel itself.
+/// Takes one signal from that descriptor. The host's SIGINT and SIGTERM go on to the guest, which
+/// nobody outside can reach by its number; the host is told so, because it sends nothing more to the
+/// guest until then. A guest that leads a process group is a program, and its group gets the signal.
+/// One from inside is ignored, as every signal to PID 1 is. About children, [`reap`] asks the kernel
+/// itself.
 fn take_signal(fd: i32) {
     // `struct signalfd_siginfo` begins with the signal's number; the fourth word is its sender, by
     // its number in here. Who is outside has none.
@@ -200,9 +202,14 @@ fn take_signal(fd: i32) {
     let mut record = [0u32; 32];
     // SAFETY: the record is as long as stated and outlives the call.
     unsafe { call(number::READ, fd as usize, record.as_mut_ptr() as usize, size_of_val(&record), 0) };
-    if record[0] as usize == SIGINT && record[3] == OUTSIDE {
+    let signal = record[0] as usize;
+    if matches!(signal, SIGINT | SIGTERM) && record[3] == OUTSIDE {
         // SAFETY: no memory is involved.
-        unsafe { call(number::KILL, GUEST as usize, SIGINT, 0, 0) };
+        unsafe {
+            if call(number::KILL, -GUEST as usize, signal, 0, 0) < 0 {
+                call(number::KILL, GUEST as usize, signal, 0, 0);
+            }
+        }
         send_to_host(b"I");
     }
 }

@@ -28,6 +28,7 @@ const AT_EMPTY_PATH: c_uint = 0x1000;
 const AT_RECURSIVE: c_uint = 0x8000;
 const SYS_OPENAT2: i64 = 437;
 
+pub(crate) const MS_RDONLY: u64 = 1;
 pub(crate) const MS_NOSUID: u64 = 2;
 pub(crate) const MS_NODEV: u64 = 4;
 pub(crate) const MS_NOEXEC: u64 = 8;
@@ -148,18 +149,29 @@ pub(crate) fn open_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     }
 }
 
+const NO_MAGICLINKS_NO_SYMLINKS: u64 = 0x02 | 0x04;
+
 /// The same for a path that must not contain a symbolic link.
 pub(crate) fn open_path_without_links(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     const AT_FDCWD: c_int = -100;
+    open_path_resolving(AT_FDCWD, path, NO_MAGICLINKS_NO_SYMLINKS)
+}
+
+/// The same for a path that must not lead out of a directory either.
+pub(crate) fn open_path_below(directory: RawFd, path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
+    const BENEATH: u64 = 0x08;
+    open_path_resolving(directory, path, NO_MAGICLINKS_NO_SYMLINKS | BENEATH)
+}
+
+fn open_path_resolving(directory: c_int, path: impl AsRef<OsStr>, resolve: u64) -> io::Result<OwnedFd> {
     const O_PATH_CLOEXEC: u64 = 0o10_000_000 | 0o2_000_000;
-    const NO_MAGICLINKS_NO_SYMLINKS: u64 = 0x02 | 0x04;
     let path = c(path)?;
     // `struct open_how`: flags, mode, resolve.
-    let how = [O_PATH_CLOEXEC, 0, NO_MAGICLINKS_NO_SYMLINKS];
+    let how = [O_PATH_CLOEXEC, 0, resolve];
     // SAFETY: the pointers outlive the call and the size is that of the structure passed; the
     // result is a descriptor only we know.
     unsafe {
-        let fd = check_long(syscall(SYS_OPENAT2, AT_FDCWD, path.as_ptr(), how.as_ptr(), size_of_val(&how)))?;
+        let fd = check_long(syscall(SYS_OPENAT2, directory, path.as_ptr(), how.as_ptr(), size_of_val(&how)))?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
     }
 }

@@ -1,0 +1,130 @@
+//! Making files and links, so that nobody ever sees half of one.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use belljar_core::GuestPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::tree::{Tree, beneath, enter, split};
+
+impl Tree {
+    /// Makes a file with these permissions, which `write` fills. It takes the place of whatever had
+    /// its name when it is whole. If anything fails, what was there stays.
+    pub fn replace(
+        &self,
+        path: &GuestPath,
+        mode: u32,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path)?;
+        let temporary = temporary_name();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600))?;
+        let mut file = File::from(file);
+        let done = belljar_jail::without_file_size_signal(|| write(&mut file))
+            .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o777))?))
+            .and_then(|()| Ok(rustix::fs::renameat(&parent, &temporary, &parent, name)?));
+        if done.is_err() {
+            let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
+        }
+        done
+    }
+
+    /// Makes a symbolic link that leads there. It takes the place of what had its name, unless that
+    /// is a directory with something in it.
+    pub fn link(&self, path: &GuestPath, target: &OsStr) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path)?;
+        let temporary = temporary_name();
+        rustix::fs::symlinkat(target, &parent, &temporary)?;
+        let renamed = match rustix::fs::renameat(&parent, &temporary, &parent, name) {
+            Err(Errno::ISDIR) => rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR)
+                .and_then(|()| rustix::fs::renameat(&parent, &temporary, &parent, name)),
+            renamed => renamed,
+        };
+        if renamed.is_err() {
+            let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
+        }
+        Ok(renamed?)
+    }
+
+    /// Gives something another name. What has that name is replaced, unless it is a directory.
+    pub fn rename(&self, from: &GuestPath, to: &GuestPath) -> io::Result<()> {
+        let (above, name) = split(from);
+        let above = beneath(self.root.as_fd(), Path::new(above), OFlags::PATH | OFlags::DIRECTORY)?;
+        let (parent, new) = self.parent_of(to)?;
+        Ok(rustix::fs::renameat_with(&above, name, &parent, new, RenameFlags::empty())?)
+    }
+
+    /// What a name stands for, and its permissions. Links are not followed.
+    pub fn look(&self, path: &GuestPath) -> io::Result<(FileType, u32)> {
+        let (above, name) = split(path);
+        let above = beneath(self.root.as_fd(), Path::new(above), OFlags::PATH | OFlags::DIRECTORY)?;
+        let found = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((FileType::from_raw_mode(found.st_mode), found.st_mode & 0o7777))
+    }
+
+    /// Takes the right to write from everything at a path and below it.
+    pub fn make_read_only(&self, path: &GuestPath) -> io::Result<()> {
+        const WRITE: u32 = 0o222;
+        // Not from directories that are still to be looked into: only root could.
+        let mut directories = Vec::new();
+        self.visit_in(path, &mut |found| {
+            let (place, name) = found.at();
+            match found.kind {
+                crate::EntryKind::File => {
+                    let mode = Mode::from_raw_mode(found.mode & !WRITE);
+                    // Only of a file that is none but this: the kernel follows links here.
+                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                    let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
+                    chmod_handle(&handle, mode)
+                }
+                crate::EntryKind::Directory => {
+                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                    let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
+                    directories.push((handle, found.mode));
+                    Ok(())
+                }
+                _ => Ok(()),
+            }
+        })?;
+        let top = beneath(self.root.as_fd(), path.as_ref(), OFlags::PATH | OFlags::DIRECTORY)?;
+        let mode = rustix::fs::fstat(&top)?.st_mode & 0o777;
+        directories.push((top, mode));
+        for (handle, mode) in directories {
+            chmod_handle(&handle, Mode::from_raw_mode(mode & !WRITE))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a directory, and those above it, and gives it these permissions.
+    pub(super) fn enter_or_make(&self, path: &GuestPath) -> io::Result<std::os::fd::OwnedFd> {
+        let (parent, name) = self.parent_of(path)?;
+        enter(parent.as_fd(), name)
+    }
+}
+
+/// Changes the permissions of exactly what a descriptor stands for.
+pub(super) fn chmod_handle(handle: &impl AsFd, mode: Mode) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let by_number = format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd());
+    Ok(rustix::fs::chmod(by_number, mode)?)
+}
+
+/// A name that nobody else has.
+pub(crate) fn temporary_name() -> OsString {
+    let mut random = [0u8; 12];
+    let _ = getrandom(&mut random, GetRandomFlags::empty());
+    let mut name = String::from(".belljar-");
+    for byte in random {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name.push_str(".tmp");
+    name.into()
+}
