@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 19] = [
+const ON_LOCAL: [&str; 20] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -36,6 +36,7 @@ const ON_LOCAL: [&str; 19] = [
     "it/harness.rs",
     "it/host_tools.rs",
     "it/preloads.rs",
+    "it/programs.rs",
     "it/pythons.rs",
     "it/run_within.rs",
     "it/refused.rs",

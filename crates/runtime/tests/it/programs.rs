@@ -114,12 +114,12 @@ async fn no_other_workspace_is_seen() {
         return;
     }
     let place = place(&runtime).await;
-    let other = WorkspaceName::new("other").unwrap();
+    let other = WorkspaceName::new("another-one").unwrap();
     place.store.create(&other, |_| Ok(())).unwrap();
     let (end, written) = place
-        .run(shell("find / -xdev -name other 2>/dev/null; ls /run/belljar/store /workspace/.. 2>&1"))
+        .run(shell("find / -xdev -name another-one 2>/dev/null; ls /run/belljar/store /workspace/.. 2>&1"))
         .await;
-    assert!(!written.stdout().contains("other"), "{} {end:?}", written.stdout());
+    assert!(!written.stdout().contains("another-one"), "{} {end:?}", written.stdout());
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_program_that_takes_too_long_is_ended_with_all_it_started() {
 async fn what_runs_on_in_the_background_holds_up_nobody() {
     let Some(runtime) = runtime() else { return };
     let place = place(&runtime).await;
-    let (end, written) = place.run(shell("sleep 1000 & setsid sleep 1000 & echo done")).await;
+    let (end, written) = place.run(shell("sleep 60 & setsid sleep 60 & echo done")).await;
     assert_eq!((end.exit_code, written.stdout().as_str()), (0, "done\n"), "{end:?}");
 }
 
