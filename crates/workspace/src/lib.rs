@@ -1,0 +1,47 @@
+//! Workspaces: kept trees, the programs that run in them, and code blocks.
+//!
+//! A workspace is a directory that outlives the programs that run in it. A caller puts files into
+//! it, stages inputs, runs programs, and collects what they wrote. An engine does that somewhere:
+//! in a cell, in a container, or on this machine. This crate has the types and the traits that all
+//! engines share, and the rules that do not depend on where a workspace is.
+//!
+//! ```text
+//!   CodeExecutor ── blocks of code, as a model writes them
+//!        │
+//!   WorkspaceEngine ─┬─ WorkspaceManager   makes and removes workspaces
+//!                    ├─ WorkspaceFs        puts, stages and collects files
+//!                    └─ ProgramRunner      runs one program to its end
+//!                         └─ InteractiveProgramRunner ──► ProgramSession
+//! ```
+//!
+//! Where to look:
+//!
+//! * [`model`]: what is said, with its JSON. [`contract`]: who is asked.
+//! * [`context`]: deadline, cancellation and values of one call.
+//! * [`layout`] and [`telemetry`]: names of directories, variables, spans and fields.
+//!
+//! A program that fails is data: a [`RunResult`] with an exit code. A [`WorkspaceError`] says that
+//! the program could not be run as asked.
+
+pub mod context;
+pub mod contract;
+mod error;
+pub mod layout;
+pub mod model;
+pub mod telemetry;
+pub mod timestamp;
+
+pub use context::Context;
+pub use contract::{
+    BoxFuture, CodeExecutor, EngineProvider, InteractiveProgramRunner, ProgramRunner, ProgramSession,
+    SimpleEngine, WorkspaceEngine, WorkspaceFs, WorkspaceManager,
+};
+pub use error::WorkspaceError;
+pub use model::{
+    BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,
+    CutStream, DirectorySpec, EnforcedLimits, File, FileRef, InputRecord, InputSpec, InteractiveProgramSpec,
+    OutputManifest, OutputRecord, OutputSpec, ProgramBytes, ProgramLog, ProgramPoll, ProgramState,
+    ProgramStatus, PutFile, ResourceLimits, RunProgramSpec, RunResult, SkillMeta, StageOptions, Truncated,
+    Workspace, WorkspaceMetadata, WorkspacePolicy,
+};
+pub use timestamp::Timestamp;
