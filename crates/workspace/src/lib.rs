@@ -23,20 +23,33 @@
 //! A program that fails is data: a [`RunResult`] with an exit code. A [`WorkspaceError`] says that
 //! the program could not be run as asked.
 
+mod blocks;
 pub mod context;
 pub mod contract;
+pub mod digest;
+pub mod env;
 mod error;
+mod globs;
 pub mod layout;
+pub mod metadata;
+mod mime;
 pub mod model;
 pub mod telemetry;
+#[cfg(test)]
+mod testing;
 pub mod timestamp;
 
+pub use blocks::extract_code_blocks;
 pub use context::Context;
 pub use contract::{
     BoxFuture, CodeExecutor, EngineProvider, InteractiveProgramRunner, ProgramRunner, ProgramSession,
     SimpleEngine, WorkspaceEngine, WorkspaceFs, WorkspaceManager,
 };
+pub use digest::dir_digest;
+pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
+pub use globs::{GlobSet, normalize_globs};
+pub use mime::{is_text_mime, mime_type};
 pub use model::{
     BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,
     CutStream, DirectorySpec, EnforcedLimits, File, FileRef, InputRecord, InputSpec, InteractiveProgramSpec,

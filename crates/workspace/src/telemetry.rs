@@ -1,7 +1,12 @@
 //! Names of spans and of their fields.
 //!
-//! All engines use the same names, so one dashboard serves them all. `tracing` wants the name of a
-//! span as a literal; a constant of this module is one where it is given as `name: SPAN_…`.
+//! All engines use the same names, so one dashboard serves them all.
+//!
+//! ```
+//! use belljar_workspace::telemetry;
+//!
+//! let _span = tracing::info_span!(telemetry::SPAN_RUN, { telemetry::CMD } = "python3").entered();
+//! ```
 
 /// A workspace is made.
 pub const SPAN_CREATE: &str = "workspace.create";

@@ -8,7 +8,8 @@ use crate::Capabilities;
 
 /// Somewhere to have workspaces and to run programs in them.
 pub trait WorkspaceEngine: Send + Sync {
-    /// Makes and removes workspaces.
+    /// Makes and removes workspaces. The same one each time: a registry of workspaces tells
+    /// managers apart by it.
     fn manager(&self) -> Arc<dyn WorkspaceManager>;
 
     /// Puts, stages and collects files.

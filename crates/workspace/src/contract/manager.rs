@@ -6,7 +6,8 @@ use crate::{Context, Workspace, WorkspaceError, WorkspacePolicy};
 /// Makes and removes workspaces.
 pub trait WorkspaceManager: Send + Sync {
     /// Makes a workspace, or returns the one that this id has where an engine keeps them. The id is
-    /// any text that is not empty, also `app/user/session`. A policy that cannot be kept is refused.
+    /// any text that is not empty, also `app/user/session`. A policy that cannot be kept is
+    /// refused.
     fn create_workspace<'a>(
         &'a self,
         ctx: &'a Context,

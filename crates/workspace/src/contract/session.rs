@@ -13,8 +13,8 @@ pub trait ProgramSession: Send + Sync {
     /// What it printed since the last poll, at most that many lines. `None` and 0 are all.
     fn poll(&self, limit: Option<usize>) -> ProgramPoll;
 
-    /// What it printed from a line on, at most that many lines. `None` begins with the first that is
-    /// kept, and so does a line that is no longer kept. Moves nothing.
+    /// What it printed from a line on, at most that many lines. `None` begins with the first that
+    /// is kept, and so does a line that is no longer kept. Moves nothing.
     fn log(&self, offset: Option<u64>, limit: Option<usize>) -> ProgramLog;
 
     /// What it printed since the last poll of bytes, at most that many. `None` and 0 are all. Lines
@@ -43,8 +43,8 @@ pub trait ProgramSession: Send + Sync {
         self.signal(SIGINT)
     }
 
-    /// Asks it to end, and kills it and what it started when the grace is over. One that has ended is
-    /// no error.
+    /// Asks it to end, and kills it and what it started when the grace is over. One that has ended
+    /// is no error.
     fn kill(&self, grace: Duration) -> BoxFuture<'_, Result<(), WorkspaceError>>;
 
     /// Closes its streams on this side. It goes on until it notices. A second time does nothing.

@@ -151,7 +151,7 @@ impl RunResult {
         String::from_utf8_lossy(&self.stdout)
     }
 
-    /// What it printed to standard error, as text. What is not UTF-8 becomes replacement characters.
+    /// What it printed to standard error, as text, like [`RunResult::stdout_text`].
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
     }
