@@ -146,8 +146,8 @@ const MEDIA_TYPES: [(&str, &str); 36] = [
     ("zip", "application/zip"),
 ];
 
-/// The media type of a file, by its name.
-fn media_type(name: &str) -> &'static str {
+/// The media type of a file, by its name. `application/octet-stream` if the name says nothing.
+pub fn media_type(name: &str) -> &'static str {
     let name = name.rsplit('/').next().unwrap_or(name);
     let Some((_, extension)) = name.rsplit_once('.') else { return UNKNOWN };
     let known = MEDIA_TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(extension));

@@ -46,7 +46,7 @@ pub use config::{ExecutionMode, FileResource, NetworkPolicy, ResourceLimits, San
 pub use display::{Display, DisplayData};
 pub use event::{Event, EventKind, LogLevel, OutputStream};
 pub use exit_code::ExitCode;
-pub use files::{Collected, CollectedFile};
+pub use files::{Collected, CollectedFile, media_type};
 pub use ids::{CellId, ExecutionId, WorkspaceName, WorkspaceNameError};
 pub use json::{Json, json_line};
 pub use network::{Decision, NetworkVerdict, OTHER_HOSTS};
