@@ -44,6 +44,7 @@ impl Shelf<'_> {
     /// Makes a record the next version. Returns the version, and what happened before it.
     pub(super) async fn append(&self, record: &Record) -> Result<(u64, History), ArtifactError> {
         let body = record.to_bytes();
+        let _turn = self.place.turns.take(&self.keys.records).await;
         let mut refused = Refused::default();
         loop {
             let history = self.history().await?;
@@ -57,6 +58,7 @@ impl Shelf<'_> {
 
     /// Makes a deletion the next record, unless there is nothing to delete. Returns what is left.
     pub(super) async fn delete(&self) -> Result<History, ArtifactError> {
+        let _turn = self.place.turns.take(&self.keys.records).await;
         let mut refused = Refused::default();
         loop {
             let history = self.history().await?;

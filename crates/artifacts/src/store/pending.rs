@@ -87,7 +87,7 @@ impl Pending {
     /// Uploads content. Nothing refers to it yet.
     pub(super) async fn upload(&mut self, content: ByteStream<'_>) -> Result<Measured, UploadError> {
         let data = Path::parse(&self.note.data).map_err(Error::from)?;
-        let mut parts = Parts::new(content);
+        let mut parts = Parts::new(content, PART);
         let first = parts.next().await?;
         if first.len() < PART {
             self.objects.store.put(&data, first.into()).await?;

@@ -4,6 +4,7 @@
 //! and until then there is nothing to read. A bucket is asked, before it is first written to,
 //! whether it can create without overwriting.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path as FilePath, PathBuf};
@@ -17,12 +18,16 @@ use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 
+use tokio::sync::{Mutex, MutexGuard};
+
 use crate::ArtifactError;
 
 /// A place for objects.
 pub(super) struct Place {
     /// What to call it.
     pub(super) name: String,
+    /// Who may commit now, among those of this process. The store itself decides between processes.
+    pub(super) turns: Turns,
     kind: Kind,
 }
 
@@ -42,20 +47,24 @@ enum Kind {
 
 impl Place {
     pub(super) fn memory() -> Self {
-        Self { name: "memory".to_owned(), kind: Kind::Memory(Arc::default()) }
+        Self { name: "memory".to_owned(), turns: Turns::default(), kind: Kind::Memory(Arc::default()) }
     }
 
     pub(super) fn directory(path: &FilePath) -> Self {
         // A program may change its directory later. An empty path fails when it is used.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let name = path.display().to_string();
-        Self { name, kind: Kind::Directory { path, opened: OnceLock::new() } }
+        Self { name, turns: Turns::default(), kind: Kind::Directory { path, opened: OnceLock::new() } }
     }
 
     #[cfg(feature = "s3")]
     pub(super) fn bucket(name: String, store: object_store::aws::AmazonS3, prefix: Path) -> Self {
         let is_conditional = tokio::sync::OnceCell::new();
-        Self { name, kind: Kind::Bucket { store: Arc::new(store), prefix, is_conditional } }
+        Self {
+            name,
+            turns: Turns::default(),
+            kind: Kind::Bucket { store: Arc::new(store), prefix, is_conditional },
+        }
     }
 
     /// What can be read. `None` if nothing was ever written.
@@ -130,6 +139,25 @@ impl Place {
     /// The error for what the place said.
     pub(super) fn failed(&self, doing: impl Into<String>, error: Error) -> ArtifactError {
         ArtifactError::Storage { doing: doing.into(), place: self.name.clone(), source: Box::new(error) }
+    }
+}
+
+/// One commit at a time for each artifact. Many at once would all want the same number, and all but
+/// one would have come in vain. Artifacts that share a turn only wait for each other.
+pub(super) struct Turns(Vec<Mutex<()>>);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self((0..64).map(|_| Mutex::default()).collect())
+    }
+}
+
+impl Turns {
+    pub(super) async fn take(&self, records: &Path) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        records.hash(&mut hasher);
+        let turn = hasher.finish() % self.0.len() as u64;
+        self.0[turn as usize].lock().await
     }
 }
 

@@ -1,6 +1,6 @@
 //! One save, from its content to its version.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::commit::Shelf;
 use super::pending::Pending;
@@ -50,7 +50,7 @@ pub(super) async fn save(
         size_bytes: measured.size_bytes,
         sha256: measured.sha256,
         mime_type: label.mime_type,
-        created_at: SystemTime::now(),
+        created_at: to_the_millisecond(SystemTime::now()),
         url: label.url,
         shown_as: label.shown_as,
     };
@@ -60,6 +60,12 @@ pub(super) async fn save(
     housekeeping.after_a_save(&shelf.objects, &shelf.keys, &history).await;
     tracing::debug!(name = shelf.name, version, size_bytes = record.size_bytes, "artifact saved");
     Ok(record.info(version))
+}
+
+/// A moment as it is written down, so that it is the same when it is read again.
+fn to_the_millisecond(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs()) + Duration::from_millis(since.subsec_millis().into())
 }
 
 /// How long ago that was. A machine that slept knows it by one clock, one whose time was set by the

@@ -34,7 +34,8 @@ pub(super) struct Housekeeping {
     pub(super) save_within: Duration,
     /// How often a store sweeps.
     pub(super) every: Duration,
-    last: Mutex<Option<Instant>>,
+    /// When it last did.
+    pub(super) last: Mutex<Option<Instant>>,
 }
 
 impl Default for Housekeeping {

@@ -96,7 +96,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-async fn names_of_any_kind_are_listed_back_exactly(Place { store, .. }: Place) {
+async fn names_of_any_kind_are_listed_back_exactly(place: Place) {
+    let store = &place.store;
     let long = "long/".repeat(2000);
     let names = [
         "",
@@ -127,7 +128,8 @@ async fn names_of_any_kind_are_listed_back_exactly(Place { store, .. }: Place) {
         "CON",
         "a?b&c=d+e",
     ];
-    let odd = SessionInfo::new("../app", "", &long);
+    // Keys of the server used here are names of files, so they cannot be as long as those of S3.
+    let odd = SessionInfo::new("../app", "", if place.is_bucket() { "/" } else { &long });
     for session in [&session(), &odd] {
         for name in names {
             assert_eq!(store.save(session, name, text(name.to_owned())).await.unwrap(), 0, "{name:?}");

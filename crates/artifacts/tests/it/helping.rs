@@ -12,20 +12,20 @@ use tempfile::TempDir;
 use crate::s3_server::{BUCKET, Faults, KEY, KEY_ID, S3Server};
 
 /// A place with two stores in it, as two processes would have.
-pub struct Place {
-    pub store: ArtifactStore,
-    pub other: ArtifactStore,
+pub(crate) struct Place {
+    pub(crate) store: ArtifactStore,
+    pub(crate) other: ArtifactStore,
     server: Option<S3Server>,
     directory: Option<TempDir>,
 }
 
 impl Place {
-    pub fn memory() -> Self {
+    pub(crate) fn memory() -> Self {
         let store = ArtifactStore::in_memory();
         Self { other: store.clone(), store, server: None, directory: None }
     }
 
-    pub fn directory() -> Self {
+    pub(crate) fn directory() -> Self {
         let directory = TempDir::new().unwrap();
         let kept = directory.path().join("kept/here");
         let url = format!("file://{}", kept.display());
@@ -33,11 +33,11 @@ impl Place {
         Self { store: ArtifactStore::local(&kept), other, server: None, directory: Some(directory) }
     }
 
-    pub fn bucket() -> Self {
+    pub(crate) fn bucket() -> Self {
         Self::faulty_bucket(Faults::default())
     }
 
-    pub fn faulty_bucket(faults: Faults) -> Self {
+    pub(crate) fn faulty_bucket(faults: Faults) -> Self {
         let directory = TempDir::new().unwrap();
         let server = S3Server::start(directory.path(), faults);
         let store = || store_in_bucket(&server.endpoint);
@@ -45,25 +45,29 @@ impl Place {
     }
 
     /// Every file below the place, in a directory or behind a bucket.
-    pub fn files(&self) -> Vec<PathBuf> {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
         files(self.directory.as_ref().expect("not in memory").path())
     }
 
     /// Files whose path has a part with this name.
-    pub fn files_in(&self, part: &str) -> Vec<PathBuf> {
+    pub(crate) fn files_in(&self, part: &str) -> Vec<PathBuf> {
         self.files().into_iter().filter(|path| path.iter().any(|one| one == part)).collect()
     }
 
-    pub fn kept(&self) -> PathBuf {
+    pub(crate) fn kept(&self) -> PathBuf {
         self.directory.as_ref().expect("a directory").path().join("kept/here")
     }
 
-    pub fn server(&self) -> &S3Server {
+    pub(crate) fn is_bucket(&self) -> bool {
+        self.server.is_some()
+    }
+
+    pub(crate) fn server(&self) -> &S3Server {
         self.server.as_ref().expect("a bucket")
     }
 }
 
-pub fn store_in_bucket(endpoint: &str) -> ArtifactStore {
+pub(crate) fn store_in_bucket(endpoint: &str) -> ArtifactStore {
     let options = StoreOptions {
         endpoint: Some(endpoint.to_owned()),
         region: Some("us-east-1".to_owned()),
@@ -85,32 +89,32 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-pub fn session() -> SessionInfo {
+pub(crate) fn session() -> SessionInfo {
     SessionInfo::new("app", "ada", "one")
 }
 
-pub fn text(text: impl Into<Bytes>) -> Artifact {
+pub(crate) fn text(text: impl Into<Bytes>) -> Artifact {
     Artifact::new(text, "text/plain")
 }
 
 /// The bytes of a version.
-pub async fn read(store: &ArtifactStore, name: &str, version: Option<u64>) -> Bytes {
+pub(crate) async fn read(store: &ArtifactStore, name: &str, version: Option<u64>) -> Bytes {
     store.load(&session(), name, version).await.unwrap().expect(name).artifact.data
 }
 
 /// Content of so many chunks of one mebibyte, each different.
-pub fn mebibytes(count: u64) -> ByteStream<'static> {
+pub(crate) fn mebibytes(count: u64) -> ByteStream<'static> {
     Box::pin(stream::iter(0..count).map(|at| Ok(mebibyte(at))))
 }
 
-pub fn mebibyte(at: u64) -> Bytes {
+pub(crate) fn mebibyte(at: u64) -> Bytes {
     let mut chunk = vec![(at % 251) as u8; 1 << 20];
     chunk[..8].copy_from_slice(&at.to_le_bytes());
     chunk.into()
 }
 
 /// The same, and then a failure.
-pub fn failing_after(count: u64) -> ByteStream<'static> {
+pub(crate) fn failing_after(count: u64) -> ByteStream<'static> {
     let failure = io::Error::new(io::ErrorKind::ConnectionReset, "the guest went away");
     Box::pin(mebibytes(count).chain(stream::iter([Err(failure)])))
 }

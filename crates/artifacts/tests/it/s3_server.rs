@@ -17,30 +17,30 @@ use s3s::service::S3ServiceBuilder;
 use s3s::{Body, S3Request, S3Result};
 use tokio::sync::{Mutex, oneshot};
 
-pub const BUCKET: &str = "bucket";
-pub const KEY_ID: &str = "someone";
-pub const KEY: &str = "a secret";
+pub(crate) const BUCKET: &str = "bucket";
+pub(crate) const KEY_ID: &str = "someone";
+pub(crate) const KEY: &str = "a secret";
 
 /// What is wrong with the server.
 #[derive(Clone, Copy, Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// It overwrites where it should only create.
-    pub ignores_conditions: bool,
+    pub(crate) ignores_conditions: bool,
     /// So many times it creates a record, and then says that it failed.
-    pub lost_answers: usize,
+    pub(crate) lost_answers: usize,
 }
 
-pub struct S3Server {
-    pub endpoint: String,
+pub(crate) struct S3Server {
+    pub(crate) endpoint: String,
     /// How many answers are still to be lost.
-    pub lost: Arc<AtomicUsize>,
+    pub(crate) lost: Arc<AtomicUsize>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl S3Server {
     /// Serves a bucket whose objects are files in a directory.
-    pub fn start(directory: &Path, faults: Faults) -> Self {
+    pub(crate) fn start(directory: &Path, faults: Faults) -> Self {
         std::fs::create_dir_all(directory.join(BUCKET)).unwrap();
         let mut builder = S3ServiceBuilder::new(s3s_fs::FileSystem::new(directory).unwrap());
         builder.set_auth(SimpleAuth::from_single(KEY_ID, KEY));
