@@ -22,7 +22,8 @@
 //!   stream. Others may implement it.
 //! * [`ArtifactStore`] implements it on any of three places. Its module docs say how versions are
 //!   claimed, and why an interrupted save cannot be seen.
-//! * [`ArtifactContext`] is a service and a session; [`save_artifact`] and [`load_artifact`] take it.
+//! * [`ArtifactContext`] is a service and a session. [`save_artifact`] and [`load_artifact`] take
+//!   it.
 //! * [`parse_artifact_ref`] reads `name@version`.
 //!
 //! An artifact is only ever added or deleted, never changed: what a version holds stays the same.

@@ -91,8 +91,8 @@ pub trait ArtifactService: Send + Sync + 'static {
         name: &'a str,
     ) -> BoxFuture<'a, Result<Vec<u64>, ArtifactError>>;
 
-    /// Removes every version. What is saved afterwards starts at 0 again. It is no error if there is
-    /// nothing to remove.
+    /// Removes every version. What is saved afterwards starts at 0 again. If there is nothing to
+    /// remove, that is no error.
     fn delete<'a>(
         &'a self,
         session: &'a SessionInfo,

@@ -1,8 +1,8 @@
 //! Keeps artifacts as objects: in memory, in a directory, or in a bucket.
 //!
 //! ```text
-//!  save:  note it ─► upload the data under a unique key ─► create one small record ─► remove the note
-//!                    (nothing shows it)                    (if absent; this is the commit)
+//!  save:  note it ─► upload data, unique key ─► create a small record ─► remove the note
+//!                    (nothing shows it)         (if absent: this is the commit)
 //!  load:  list the records ─► read one ─► read its data, and check it
 //! ```
 //!
@@ -67,8 +67,8 @@ impl ArtifactStore {
     /// Keeps artifacts where a URL says: `file:///path`, or `s3://bucket/prefix` with the feature
     /// `s3`. Nothing is read or written yet.
     ///
-    /// The server of a bucket must honour `If-None-Match: *`, as Amazon S3 does. The first save asks
-    /// it, and fails if it does not.
+    /// The server of a bucket must honour `If-None-Match: *`, as Amazon S3 does. The first save
+    /// tries it, and fails if it does not.
     pub fn from_url(url: &str, options: StoreOptions) -> Result<Self, ArtifactError> {
         self::url::place(url, options).map(Self::in_place)
     }

@@ -137,7 +137,7 @@ pub(super) async fn remove_deleted(
     at_most: usize,
 ) -> Result<(), Error> {
     let deleted = history.deleted();
-    // A record that lost all but a few bytes looks like a deletion in a listing. Look at it closely.
+    // A record that lost all but a few bytes looks like a deletion in a listing, so it is read.
     let Some(deletion) = history.deletion().filter(|_| !deleted.is_empty()) else { return Ok(()) };
     if objects.read(&keys.record(deletion)).await?.is_none_or(|bytes| bytes != DELETED) {
         return Ok(());

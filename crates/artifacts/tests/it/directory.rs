@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use belljar_artifacts::{ArtifactError, ArtifactService as _, ArtifactStore};
 use futures_util::TryStreamExt as _;
@@ -40,7 +41,8 @@ async fn a_file_in_place_of_the_directory_is_said() {
 
 #[tokio::test]
 async fn data_that_is_not_what_was_saved_is_reported() {
-    let attacks: [(&str, fn(&std::path::Path)); 4] = [
+    type Attack = fn(&Path);
+    let attacks: [(&str, Attack); 4] = [
         ("it has 3 bytes, and had 5 when it was saved", |file| fs::write(file, "hel").unwrap()),
         ("it has 6 bytes, and had 5 when it was saved", |file| fs::write(file, "hello!").unwrap()),
         ("its SHA-256 is ", |file| fs::write(file, "jello").unwrap()),

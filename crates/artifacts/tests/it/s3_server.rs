@@ -57,7 +57,7 @@ impl S3Server {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                // S3 decides a condition and writes in one step. The files behind this server do not.
+                // S3 decides a condition and writes in one step. The files behind this do not.
                 let one_at_a_time = Arc::new(Mutex::new(()));
                 loop {
                     let (stream, _) = tokio::select! {
