@@ -70,7 +70,11 @@ impl Place {
     /// What can be read. `None` if nothing was ever written.
     pub(super) fn to_read(&self) -> Result<Option<Objects>, ArtifactError> {
         match &self.kind {
-            Kind::Directory { path, .. } if !path.exists() => Ok(None),
+            Kind::Directory { path, .. } => match path.try_exists() {
+                Ok(true) => self.objects().map(Some),
+                Ok(false) => Ok(None),
+                Err(source) => Err(ArtifactError::Directory { path: path.clone(), source }),
+            },
             _ => self.objects().map(Some),
         }
     }

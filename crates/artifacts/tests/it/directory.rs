@@ -28,14 +28,14 @@ async fn the_directory_is_made_by_the_first_save_and_is_nobody_elses() {
 #[tokio::test]
 async fn a_file_in_place_of_the_directory_is_said() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let store = ArtifactStore::local(file.path());
-    let errors = [store.save(&session(), "a", text("")).await.err(), store.list_keys(&session()).await.err()];
-    for error in errors {
-        let error = error.expect("a file is no directory").to_string();
-        assert!(
-            error.starts_with(&format!("artifacts cannot be kept in {}: ", file.path().display())),
-            "{error}"
-        );
+    for path in [file.path().to_owned(), file.path().join("below")] {
+        let store = ArtifactStore::local(&path);
+        let saved = store.save(&session(), "a", text("")).await.unwrap_err();
+        let listed = store.list_keys(&session()).await.unwrap_err();
+        for error in [saved, listed].map(|error| error.to_string()) {
+            let expected = format!("artifacts cannot be kept in {}: ", path.display());
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 }
 
