@@ -30,6 +30,7 @@ pub mod digest;
 pub mod env;
 mod error;
 mod globs;
+pub mod kept;
 pub mod layout;
 pub mod metadata;
 mod mime;
@@ -49,6 +50,7 @@ pub use digest::dir_digest;
 pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
 pub use globs::{GlobSet, normalize_globs};
+pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{
     BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,

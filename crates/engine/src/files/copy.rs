@@ -41,6 +41,17 @@ impl Tree {
         self.copy_all(source, None)
     }
 
+    /// A directory in it, as a tree of its own.
+    pub fn below(&self, path: &GuestPath) -> io::Result<Self> {
+        Self::new(beneath(self.root.as_fd(), path.as_ref(), directory())?)
+    }
+
+    /// Copies a file that is open into this tree. It takes the place of what had its name when it
+    /// is whole.
+    pub fn copy_file_from(&self, from: &File, to: &GuestPath, mode: u32) -> io::Result<()> {
+        self.replace(to, mode, &mut |into| copy_file(from, into).map(drop))
+    }
+
     fn copy_all(&self, source: &Self, to: Option<&GuestPath>) -> io::Result<Copied> {
         let top = match to {
             Some(path) => self.enter_or_make(path)?,

@@ -47,6 +47,20 @@ pub fn make_directory(path: &Path) -> io::Result<Box<dyn Files>> {
     serve(named_path::make_directory(path)?)
 }
 
+/// A regular file of the caller's, opened to be read. The same links are followed.
+pub fn open_file(path: &Path) -> io::Result<std::fs::File> {
+    let path = named_path::real_path(path)?;
+    let above = Tree::new(named_path::open_directory(path.parent().unwrap_or(Path::new("/")))?)?;
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+    let name = belljar_core::GuestPath::new(name).map_err(io::Error::other)?;
+    above.open(&name).map(|(file, _)| file)
+}
+
+/// A directory of the caller's, for code that may block.
+pub fn open_tree(path: &Path) -> io::Result<Tree> {
+    Tree::new(named_path::open_directory(path)?)
+}
+
 fn serve(root: OwnedFd) -> io::Result<Box<dyn Files>> {
     Ok(Box::new(Worker::start(Arc::new(Tree::new(root)?), None)?))
 }

@@ -1,0 +1,110 @@
+//! Making and removing workspaces.
+
+use std::io;
+use std::sync::Arc;
+
+use belljar_runtime::WorkspaceName;
+use tracing::Instrument;
+
+use super::naming::{fresh_name_for, name_for};
+use super::{Inner, policy, record};
+use crate::layout::DIRECTORIES;
+use crate::{BoxFuture, Context, Workspace, WorkspaceError, WorkspaceManager, WorkspacePolicy, telemetry};
+
+impl WorkspaceManager for Inner {
+    fn create_workspace<'a>(
+        &'a self,
+        ctx: &'a Context,
+        exec_id: &'a str,
+        policy: WorkspacePolicy,
+    ) -> BoxFuture<'a, Result<Workspace, WorkspaceError>> {
+        let span = tracing::info_span!(telemetry::SPAN_CREATE, { telemetry::EXEC_ID } = exec_id);
+        Box::pin(
+            async move {
+                ctx.check()?;
+                if policy.isolated && self.capabilities.isolation == "none" {
+                    return Err(WorkspaceError::Limit { what: "isolation", engine: self.engine.to_owned() });
+                }
+                // One that stays is found again by its id. Any other is like no other.
+                let name = if policy.persist { name_for(exec_id) } else { fresh_name_for(exec_id) };
+                ctx.run(self.make(exec_id.to_owned(), name, policy)).await?
+            }
+            .instrument(span),
+        )
+    }
+
+    fn cleanup<'a>(
+        &'a self,
+        ctx: &'a Context,
+        ws: &'a Workspace,
+    ) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        let span = tracing::info_span!(telemetry::SPAN_CLEANUP, { telemetry::PATH } = ws.path);
+        Box::pin(
+            async move {
+                ctx.check()?;
+                if ws.path.is_empty() {
+                    return Ok(());
+                }
+                let name = self.name_of(ws)?;
+                match policy::load(&self.store, &name).policy.persist {
+                    true => Ok(()),
+                    false => self.remove(name).await,
+                }
+            }
+            .instrument(span),
+        )
+    }
+}
+
+impl Inner {
+    /// Makes a workspace with its usual directories, or finds the one that is there.
+    pub(super) async fn make(
+        &self,
+        id: String,
+        name: WorkspaceName,
+        policy: WorkspacePolicy,
+    ) -> Result<Workspace, WorkspaceError> {
+        let (store, made) = (self.store.clone(), name.clone());
+        let kept = policy::Kept { id: id.clone(), policy };
+        let path = self.store.path().join(name.as_str());
+        let work = move || match store.create(&made, |tree| {
+            for directory in DIRECTORIES {
+                tree.make_directory(&super::put::path(directory)?)?;
+            }
+            record::begin(tree)
+        }) {
+            Ok(_) => policy::save(&store, &made, &kept),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && kept.policy.persist => Ok(()),
+            Err(error) => Err(error),
+        };
+        blocking(work).await.map_err(WorkspaceError::io("create", path))?;
+        Ok(self.workspace(&id, &name))
+    }
+
+    /// Removes a workspace, whatever is in it.
+    pub(super) async fn remove(&self, name: WorkspaceName) -> Result<(), WorkspaceError> {
+        let store = self.store.clone();
+        let path = self.store.path().join(name.as_str());
+        let work = move || {
+            store.remove(&name)?;
+            policy::forget(&store, &name);
+            Ok(())
+        };
+        blocking(work).await.map_err(WorkspaceError::io("remove", path))
+    }
+}
+
+/// Does blocking work where it holds up nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (done, outcome) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("belljar-ws".to_owned()).spawn(move || {
+        // The waiting caller may have given up.
+        let _ = done.send(work());
+    })?;
+    outcome.await.unwrap_or_else(|_| Err(io::Error::other("a thread for workspaces has panicked")))
+}
+
+/// So that a manager can be shared.
+const _: fn(Arc<Inner>) -> Arc<dyn WorkspaceManager> = |inner| inner;
