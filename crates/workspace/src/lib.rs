@@ -30,10 +30,12 @@ pub mod digest;
 pub mod env;
 mod error;
 mod globs;
+mod languages;
 pub mod layout;
 pub mod metadata;
 mod mime;
 pub mod model;
+pub mod registry;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
@@ -49,6 +51,7 @@ pub use digest::dir_digest;
 pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
 pub use globs::{GlobSet, normalize_globs};
+pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{
     BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,
@@ -57,4 +60,5 @@ pub use model::{
     ProgramStatus, PutFile, ResourceLimits, RunProgramSpec, RunResult, SkillMeta, StageOptions, Truncated,
     Workspace, WorkspaceMetadata, WorkspacePolicy,
 };
+pub use registry::{RegistryOptions, WorkspaceHandle, WorkspaceRegistry};
 pub use timestamp::Timestamp;
