@@ -19,21 +19,26 @@
 //! * [`model`]: what is said, with its JSON. [`contract`]: who is asked.
 //! * [`context`]: deadline, cancellation and values of one call.
 //! * [`layout`] and [`telemetry`]: names of directories, variables, spans and fields.
+//! * [`blocks`] finds code in a text, [`languages`] says how to run it.
+//! * [`globs`] says which paths a pattern means, [`mime`] what a file is, [`digest`] whether two
+//!   trees are the same.
+//! * [`metadata`]: the record of a workspace. [`registry`]: workspaces that are used again.
+//! * [`env`](mod@env): the variables of a program.
 //!
 //! A program that fails is data: a [`RunResult`] with an exit code. A [`WorkspaceError`] says that
 //! the program could not be run as asked.
 
-mod blocks;
+pub mod blocks;
 pub mod context;
 pub mod contract;
 pub mod digest;
 pub mod env;
 mod error;
-mod globs;
-mod languages;
+pub mod globs;
+pub mod languages;
 pub mod layout;
 pub mod metadata;
-mod mime;
+pub mod mime;
 pub mod model;
 pub mod registry;
 pub mod telemetry;
