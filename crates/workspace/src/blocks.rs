@@ -1,11 +1,11 @@
 //! Finding code blocks in a text.
 //!
-//! With the usual delimiter, blocks are the fences of Markdown, as CommonMark has them: a fence is a
-//! line of its own, of three or more backticks or tildes, and ends at a line with at least as many
-//! of the same. So code may contain backticks, and words such as `` ```x``` `` in a sentence are no
-//! block. Two things differ. A fence may be indented by any amount, because a model also writes them
-//! into lists of lists. A fence that is never closed is no block, because half a program must not
-//! run.
+//! With the usual delimiter, blocks are the fences of Markdown, as CommonMark has them: a fence is
+//! a line of its own, of three or more backticks or tildes, and ends at a line with at least as
+//! many of the same. So code may contain backticks, and words such as `` ```x``` `` in a sentence
+//! are no block. Two things differ. A fence may be indented by any amount, because a model also
+//! writes them into lists of lists. A fence that is never closed is no block, because half a
+//! program must not run.
 //!
 //! With other delimiters, a block is what stands between them. The rest of the first line is its
 //! language.
@@ -17,7 +17,8 @@ use crate::{CodeBlock, CodeBlockDelimiter};
 /// ```
 /// use belljar_workspace::{CodeBlockDelimiter, extract_code_blocks};
 ///
-/// let blocks = extract_code_blocks("So:\n```python\nprint(1)\n```\n", &CodeBlockDelimiter::default());
+/// let text = "So:\n```python\nprint(1)\n```\n";
+/// let blocks = extract_code_blocks(text, &CodeBlockDelimiter::default());
 /// assert_eq!((blocks[0].language.as_str(), blocks[0].code.as_str()), ("python", "print(1)\n"));
 /// ```
 pub fn extract_code_blocks(text: &str, delimiter: &CodeBlockDelimiter) -> Vec<CodeBlock> {

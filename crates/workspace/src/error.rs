@@ -67,7 +67,7 @@ pub enum WorkspaceError {
         language: String,
     },
     /// A language is known, but nothing that runs it was found.
-    #[error("cannot run {language}: {program} was not found; {advice}")]
+    #[error("cannot run {language}: it needs {program}; {advice}")]
     Toolchain {
         /// The language.
         language: String,
@@ -133,6 +133,27 @@ pub enum WorkspaceError {
         id: String,
         /// How that was found out.
         reason: String,
+    },
+    /// A manager says that its workspaces depend on an instance, but not on which.
+    #[error("cannot tell which instance the workspace {id} is in: its manager gave an empty name")]
+    NoInstance {
+        /// The workspace.
+        id: String,
+    },
+    /// As many workspaces as there may be are in use.
+    #[error("all {limit} workspaces are in use; release one, or raise the limit")]
+    TooManyWorkspaces {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// There is no tokio runtime where one is needed.
+    #[error("a registry of workspaces is only used inside a tokio runtime")]
+    NoRuntime,
+    /// The task that should have done it is gone: it panicked, or its runtime was shut down.
+    #[error("cannot {doing}: the task that did it is gone")]
+    Abandoned {
+        /// What was tried.
+        doing: &'static str,
     },
     /// Outputs were saved, but that they were could not be recorded.
     #[error("{} outputs are saved, but not recorded: {source}", manifest.files.len())]
@@ -200,13 +221,17 @@ impl WorkspaceError {
         move |source| Self::Engine { engine, doing, source: source.into() }
     }
 
+    /// What went wrong, also if somebody else tried.
+    pub fn original(&self) -> &Self {
+        match self {
+            Self::Shared(shared) => shared.original(),
+            other => other,
+        }
+    }
+
     /// Whether the workspace is gone, so that the same call may succeed in a new one. It is not if
     /// something has already happened that must not happen twice.
     pub fn is_worth_a_new_workspace(&self) -> bool {
-        match self {
-            Self::Stale { .. } => true,
-            Self::Shared(shared) => shared.is_worth_a_new_workspace(),
-            _ => false,
-        }
+        matches!(self.original(), Self::Stale { .. })
     }
 }

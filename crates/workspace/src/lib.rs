@@ -19,22 +19,29 @@
 //! * [`model`]: what is said, with its JSON. [`contract`]: who is asked.
 //! * [`context`]: deadline, cancellation and values of one call.
 //! * [`layout`] and [`telemetry`]: names of directories, variables, spans and fields.
+//! * [`blocks`] finds code in a text, [`languages`] says how to run it.
+//! * [`globs`] says which paths a pattern means, [`mime`] what a file is, [`digest`] whether two
+//!   trees are the same.
+//! * [`metadata`]: the record of a workspace. [`registry`]: workspaces that are used again.
+//! * [`env`](mod@env): the variables of a program.
 //!
 //! A program that fails is data: a [`RunResult`] with an exit code. A [`WorkspaceError`] says that
 //! the program could not be run as asked.
 
-mod blocks;
+pub mod blocks;
 pub mod context;
 pub mod contract;
 pub mod digest;
 pub mod env;
 mod error;
-mod globs;
 pub mod kept;
+pub mod globs;
+pub mod languages;
 pub mod layout;
 pub mod metadata;
-mod mime;
+pub mod mime;
 pub mod model;
+pub mod registry;
 pub mod telemetry;
 #[cfg(test)]
 mod testing;
@@ -51,6 +58,7 @@ pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
 pub use globs::{GlobSet, normalize_globs};
 pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
+pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{
     BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,
@@ -59,4 +67,5 @@ pub use model::{
     ProgramStatus, PutFile, ResourceLimits, RunProgramSpec, RunResult, SkillMeta, StageOptions, Truncated,
     Workspace, WorkspaceMetadata, WorkspacePolicy,
 };
+pub use registry::{RegistryOptions, WorkspaceHandle, WorkspaceRegistry};
 pub use timestamp::Timestamp;

@@ -16,7 +16,7 @@ type Ran = Arc<Mutex<Vec<RunProgramSpec>>>;
 pub(crate) struct FakeEngine {
     pub(crate) ran: Ran,
     pub(crate) is_interactive: bool,
-    manager: Arc<FakeManager>,
+    pub(crate) manager: Arc<FakeManager>,
 }
 
 impl WorkspaceEngine for FakeEngine {
@@ -66,7 +66,7 @@ impl InteractiveProgramRunner for FakeEngine {
 }
 
 #[derive(Default)]
-struct FakeManager;
+pub(crate) struct FakeManager;
 
 impl WorkspaceManager for FakeManager {
     fn create_workspace<'a>(

@@ -96,7 +96,7 @@ fn class(rest: &mut std::str::Chars<'_>) -> Result<Token, String> {
     }
 }
 
-/// Whether a name matches, whole. Only the latest `*` is ever tried again, so it does not take long.
+/// Whether a whole name matches. Only the latest `*` is ever tried again, so it does not take long.
 pub(super) fn matches(tokens: &[Token], name: &[u8]) -> bool {
     let (mut at, mut rest) = (0, name);
     let mut retry: Option<(usize, &[u8])> = None;

@@ -13,12 +13,17 @@ use crate::{Timestamp, WorkspaceError, WorkspaceMetadata, layout};
 const LONGEST: u64 = 16 << 20;
 
 /// Makes the directories of a workspace, and its record if it has none. Returns the paths of the
-/// directories by name.
+/// directories by name. A link in the place of one may lead anywhere, and is refused.
 pub fn ensure_layout(root: &Path) -> Result<BTreeMap<&'static str, PathBuf>, WorkspaceError> {
     let mut paths = BTreeMap::new();
     for name in layout::DIRECTORIES {
         let path = root.join(name);
         fs::create_dir_all(&path).map_err(WorkspaceError::io("create", &path))?;
+        let kind = fs::symlink_metadata(&path).map_err(WorkspaceError::io("look at", &path))?;
+        if kind.is_symlink() {
+            let path = name.to_owned();
+            return Err(WorkspaceError::WrongKind { path, found: "a link", wanted: "a directory" });
+        }
         paths.insert(name, path);
     }
     let record = root.join(layout::METADATA);

@@ -38,6 +38,14 @@ fn case_24_a_file_in_the_way_of_a_directory_is_an_error() {
 }
 
 #[test]
+fn a_directory_that_is_a_link_is_refused() {
+    let (root, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    symlink(elsewhere.path(), root.path().join("out")).unwrap();
+    let error = ensure_layout(root.path()).unwrap_err().to_string();
+    assert_eq!(error, "out is a link, not a directory");
+}
+
+#[test]
 fn case_25_a_missing_record_is_a_new_one_and_a_damaged_one_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(load_metadata(root.path()).unwrap().version, 1);
