@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn an_exception_is_kept_where_there_is_no_room_but_only_once_and_not_all_of_it() {
         let mut reader = Reader::new(0);
-        let long = "\u{1b}[31mé".repeat(1 << 20);
+        let long = "\u{1b}[31mé".repeat(1 << 16);
         let message = said("error", &json!({"ename": "E", "evalue": &long, "traceback": [&long]}));
         let Some(KernelEvent::Output(KernelOutput::Error(error))) = reader.read(&message) else {
             panic!("it is not kept");

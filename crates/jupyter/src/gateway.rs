@@ -97,7 +97,8 @@ impl Gateway {
 
     /// Starts the process of a kernel. Its id.
     pub(crate) async fn create(&self, name: &str) -> Result<String, JupyterError> {
-        let body = json!({"name": name});
+        // Without a path it would work where the gateway does.
+        let body = json!({"name": name, "path": ""});
         let model: Model = self.ask(Method::POST, "/api/kernels", Some(&body), LONG).await?.read()?;
         is_id(&model.id).then_some(model.id).ok_or_else(|| JupyterError::Answer {
             what: "POST /api/kernels".into(),

@@ -66,7 +66,8 @@ async fn a_call_that_is_given_up_does_not_go_on(kernel: &Kernel) {
 }
 
 async fn runs_at_once_wait_for_their_turn(kernel: &Kernel) {
-    let code = |n: u32| format!("import time\nfor _ in range(20): print({n}, flush=True); time.sleep(0.001)\n{n}");
+    let code =
+        |n: u32| format!("import time\nfor _ in range(20): print({n}, flush=True); time.sleep(0.001)\n{n}");
     let codes: Vec<String> = (0..6).map(code).collect();
     let runs = futures_util::future::join_all(codes.iter().map(|code| kernel.execute(code, limits())));
     let runs: Vec<_> = in_time(runs).await.into_iter().map(Result::unwrap).collect();
@@ -79,16 +80,25 @@ async fn runs_at_once_wait_for_their_turn(kernel: &Kernel) {
 }
 
 async fn a_run_that_ignores_interrupts_costs_the_process(kernel: &Kernel) {
-    let code = "print('begun', flush=True)\nwhile True:\n  try:\n    while True: pass\n  except KeyboardInterrupt: pass";
+    // Some loops are interrupted in spite of their `try`, between two rounds.
+    let code = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass";
     let grace = Duration::from_millis(500);
     let stubborn = in_time(kernel.execute(code, short(grace))).await.unwrap();
-    assert_eq!((stubborn.status, stubborn.kernel_was_restarted), (KernelStatus::TimedOut, true));
+    assert_eq!(
+        (stubborn.status, stubborn.kernel_was_restarted),
+        (KernelStatus::TimedOut, true),
+        "{stubborn:?}"
+    );
     let next = run(kernel, "'kept' in globals()").await;
     assert_eq!((next.result().unwrap().text(), next.kernel_was_restarted), (Some("False"), false));
 }
 
 async fn a_kernel_that_dies_is_told_and_replaced(kernel: &Kernel) {
-    let died = run(kernel, "kept = 3\nprint('last words', flush=True)\nimport os, time; time.sleep(0.5); os._exit(1)").await;
+    let died = run(
+        kernel,
+        "kept = 3\nprint('last words', flush=True)\nimport os, time; time.sleep(0.5); os._exit(1)",
+    )
+    .await;
     assert_eq!((died.status, died.kernel_was_restarted), (KernelStatus::KernelDied, true));
     assert_eq!(died.stdout(), "last words\n");
     let next = run(kernel, "'kept' in globals()").await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use belljar_jupyter::{Gateway, JupyterError, LocalGateway, Transport};
+use belljar_jupyter::{Gateway, JupyterError, Kernel, LocalGateway, Transport};
 use belljar_testing::{eventually, in_time, processes_below};
 
 use super::{gateway, limits, python, run};
@@ -12,6 +12,10 @@ use super::{gateway, limits, python, run};
 fn lives(pid: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+async fn pid_of(kernel: &Kernel) -> u32 {
+    run(kernel, "import os; print(os.getpid())").await.stdout().trim().parse().unwrap()
 }
 
 #[tokio::test]
@@ -29,7 +33,6 @@ async fn a_gateway_ends_with_all_its_kernels_when_its_owner_goes() {
 
     let kernel = in_time(local.gateway().start_kernel("python3")).await.unwrap();
     let dropped = in_time(local.gateway().start_kernel("python3")).await.unwrap();
-    let pid_of = async |kernel| run(kernel, "import os; print(os.getpid())").await.stdout().trim().parse::<u32>().unwrap();
     let (first, second) = (pid_of(&kernel).await, pid_of(&dropped).await);
     drop(dropped);
     eventually("a kernel that nobody holds has ended", || !lives(second)).await;
@@ -48,9 +51,9 @@ async fn a_gateway_ends_with_all_its_kernels_when_its_owner_goes() {
     // A process that leaves its group and its parents behind.
     let code = "import subprocess\np = subprocess.Popen('setsid sleep 1000 >/dev/null 2>&1 & echo $!', shell=True, stdout=-1)\nprint(int(p.stdout.readline()))";
     let daemon: u32 = run(&kernel, code).await.stdout().trim().parse().unwrap();
-    let mut all = processes_below(local.process());
-    all.extend([local.process(), first, daemon]);
+    let mut all = vec![local.process(), first, daemon];
     assert!(all.iter().all(|pid| lives(*pid)), "{all:?}");
+    all.extend(processes_below(local.process()));
     drop(local);
     eventually("nothing is left of a gateway", || !all.iter().any(|pid| lives(*pid))).await;
     let gone = in_time(kernel.execute("1", limits())).await.unwrap_err();
