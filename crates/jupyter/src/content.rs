@@ -107,7 +107,7 @@ impl Reader {
         }
         let Printed { name, mut text } = message.content()?;
         self.was_cut |= cut(&mut text, self.room - OVERHEAD);
-        self.takes(text.len()).then(|| match name.as_str() {
+        self.takes(text.len()).then_some(match name.as_str() {
             "stderr" => KernelOutput::Stderr(text),
             _ => KernelOutput::Stdout(text),
         })
@@ -156,7 +156,8 @@ fn tidy(data: &RawValue) -> Option<Box<RawValue>> {
 /// Cuts a text, between two characters. Whether anything is missing then.
 fn cut(text: &mut String, most: usize) -> bool {
     let is_longer = text.len() > most;
-    text.truncate(text.floor_char_boundary(most));
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or(0));
     is_longer
 }
 

@@ -23,8 +23,9 @@ const LONGEST_MESSAGE: usize = 32 << 20;
 const SENT_WITHIN: Duration = Duration::from_secs(30);
 /// How long a gateway may take to open it: it waits until the kernel answers.
 const OPEN_WITHIN: Duration = Duration::from_secs(90);
-/// How long a kernel may take for its first answer, after it has answered the gateway.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a kernel may take for its first answer. A gateway may not have waited for that.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// A connection to a kernel.
 pub(crate) struct Channel {
@@ -81,25 +82,29 @@ impl Channel {
         }
     }
 
-    /// Asks the kernel who it is, and waits until it has nothing more to do. What it sends after
-    /// that arrives here.
+    /// Asks the kernel who it is, until it has answered and said that it has nothing more to do. From
+    /// then on whatever it sends arrives here. It is asked more than once, because a kernel that just
+    /// starts loses what nobody listens to yet.
     async fn first_answer(&mut self) -> Result<String, JupyterError> {
-        let id = self.send("kernel_info_request", &json!({})).await?;
-        let (mut process, mut is_idle) = (None, false);
+        let (mut asked, mut process, mut is_idle) = (Vec::new(), None, false);
         loop {
-            let message = match self.next().await {
-                Ok(message) => message,
-                Err(Broken::TooLong) => return Err(lost("a message is too long".into())),
-                Err(Broken::Closed(reason)) => return Err(lost(reason)),
-            };
-            if message.parent == id {
-                is_idle |= message.is_idle();
-                if message.kind == "kernel_info_reply" {
-                    process = Some(message.session);
+            asked.push(self.send("kernel_info_request", &json!({})).await?);
+            let until = tokio::time::Instant::now() + ASK_AGAIN_AFTER;
+            while let Ok(message) = tokio::time::timeout_at(until, self.next()).await {
+                let message = match message {
+                    Ok(message) => message,
+                    Err(Broken::TooLong) => return Err(lost("a message is too long".into())),
+                    Err(Broken::Closed(reason)) => return Err(lost(reason)),
+                };
+                if asked.contains(&message.parent) {
+                    is_idle |= message.is_idle();
+                    if message.kind == "kernel_info_reply" {
+                        process = Some(message.session);
+                    }
                 }
-            }
-            if let (true, Some(process)) = (is_idle, &process) {
-                return Ok(process.clone());
+                if let (true, Some(process)) = (is_idle, &process) {
+                    return Ok(process.clone());
+                }
             }
         }
     }
