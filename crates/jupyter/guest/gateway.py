@@ -62,7 +62,8 @@ class Gateway:
     def __init__(self, home, workspace, token):
         self.port = free_port()
         config = os.path.join(home, "gateway.json")
-        with open(config, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        remove(config)
+        with open(config, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             json.dump(settings(self.port, token, workspace), file)
         self.config = config
         self.lines = collections.deque(maxlen=LINES_KEPT)
@@ -239,13 +240,24 @@ def check(wishes):
 
 
 def until_stdin_closes(wishes):
-    while os.read(0, 4096):
+    try:
+        while os.read(0, 4096):
+            pass
+    except OSError:
         pass
     wishes.put("stdin is closed")
 
 
 def until_it_ends(gateway, wishes):
-    gateway.process.wait()
+    """Reaps orphans meanwhile. The gateway itself is left to whoever waits for it."""
+    try:
+        while True:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+            if ended == gateway.process.pid:
+                break
+            os.waitpid(ended, 0)
+    except ChildProcessError:
+        pass
     wishes.put("the gateway ended")
 
 

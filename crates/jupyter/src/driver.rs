@@ -131,6 +131,19 @@ impl Driver {
         }
     }
 
+    /// Makes sure of a connection. A kernel that does not answer has its process replaced: a run of
+    /// which nothing more was heard may keep it busy for ever.
+    pub(crate) async fn connect_or_replace(&mut self) -> Result<(), JupyterError> {
+        match self.connect().await {
+            Err(JupyterError::Silent { .. }) => {
+                self.replace_process().await;
+                self.is_another = true;
+                self.connect().await
+            }
+            connected => connected,
+        }
+    }
+
     /// Makes sure of a connection to a kernel that answers.
     pub(crate) async fn connect(&mut self) -> Result<(), JupyterError> {
         let mut tries = 1;
@@ -141,13 +154,14 @@ impl Driver {
                     self.is_another |= self.process.is_some() && self.process != process;
                     (self.channel, self.process) = (Some(channel), process);
                 }
-                Err(error @ (JupyterError::Token | JupyterError::Unreachable { .. })) => return Err(error),
-                Err(error) if tries == MOST_TRIES => return Err(error),
-                Err(error) => {
+                Err(error @ (JupyterError::Lost { .. } | JupyterError::Answer { .. }))
+                    if tries < MOST_TRIES =>
+                {
                     tracing::debug!(kernel = id, %error, "a kernel cannot be connected to yet");
                     tokio::time::sleep(BETWEEN_TRIES * tries).await;
                     tries += 1;
                 }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

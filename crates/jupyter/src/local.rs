@@ -1,6 +1,8 @@
 //! A gateway that is a process of ours. It confines nothing: code runs with the rights of whoever
 //! starts this. For tests, and for those who want exactly that.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -53,7 +55,7 @@ impl LocalGateway {
         let home = directory.join(".jupyter");
         let program = home.join("gateway.py");
         let cannot_write = |source| JupyterError::Start { program: program.clone(), source };
-        std::fs::create_dir_all(&home).map_err(cannot_write)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&home).map_err(cannot_write)?;
         std::fs::write(&program, GATEWAY_PROGRAM).map_err(cannot_write)?;
         let socket = home.join("gateway.sock");
         let _ = std::fs::remove_file(&socket);

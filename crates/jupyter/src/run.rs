@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Reply and idle come over two channels, so either may be first. A kernel that is flooded may lose
-//! one of them: the other alone ends the run after a while.
+//! one of them: the other alone ends the run when nothing more has come for a while.
 
 use std::time::Duration;
 
@@ -24,8 +24,10 @@ use crate::message::Message;
 use crate::output::{KernelEvent, KernelStatus, Limits};
 use crate::websocket::{Broken, lost};
 
-/// How long reply or idle is waited for, when the other is there.
-const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+/// How long reply or idle is waited for, when the other is there and nothing more comes.
+const SETTLED_AFTER: Duration = Duration::from_secs(5);
+/// How long in any case. Output may come behind the reply.
+const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 /// As good as for ever.
 const FOR_EVER: Duration = Duration::from_secs(86_400 * 365);
 
@@ -50,7 +52,7 @@ impl Driver {
             return None;
         }
         let mut closing = None;
-        let ended = match self.connect().await {
+        let ended = match self.connect_or_replace().await {
             Ok(()) => self.converse(&wish, &events, controls, &mut closing).await,
             Err(error) => Err(error),
         };
@@ -198,8 +200,8 @@ struct Progress {
     /// The reply itself, if it tells of an exception.
     failure: Option<Message>,
     is_idle: bool,
-    /// Since when one of both is there.
-    half_over: Option<Instant>,
+    /// Since when one of both is there, and when the run was last heard of.
+    half_over: Option<(Instant, Instant)>,
 }
 
 #[derive(Deserialize)]
@@ -245,8 +247,9 @@ impl Progress {
             }
             _ => self.reader.read(&message),
         };
-        if self.half_over.is_none() && (self.is_idle || self.reply.is_some()) {
-            self.half_over = Some(Instant::now());
+        if self.is_idle || self.reply.is_some() {
+            let now = Instant::now();
+            self.half_over = Some((self.half_over.map_or(now, |(since, _)| since), now));
         }
         event
     }
@@ -269,7 +272,7 @@ impl Progress {
     /// When to ring next.
     fn alarm(&self) -> Instant {
         match (self.half_over, self.early) {
-            (Some(since), _) => since + SETTLED_WITHIN,
+            (Some((since, heard)), _) => (heard + SETTLED_AFTER).min(since + SETTLED_WITHIN),
             (None, Some((_, since, false))) => since + self.grace / 2,
             (None, Some((_, since, true))) => since + self.grace,
             (None, None) => self.deadline,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use belljar_jupyter::{Kernel, KernelStatus};
-use belljar_testing::{HANG, in_time};
+use belljar_jupyter::{JupyterError, Kernel, KernelStatus, LocalGateway};
+use belljar_testing::{HANG, eventually, in_time, kill, processes_below};
 use tokio::sync::Notify;
 
-use super::{gateway, limits, python, run, short, value};
+use super::{gateway, limits, lives, python, run, short, value};
 
 const LOOPS: &str = "print('begun', flush=True)\nimport time\nwhile True: time.sleep(0.001)";
 
@@ -24,7 +24,7 @@ async fn a_run_that_does_not_end_is_ended_and_it_is_said_how() {
     a_kernel_that_dies_is_told_and_replaced(&kernel).await;
     a_kernel_that_dies_between_runs_is_told_too(&kernel).await;
     a_kernel_that_the_gateway_gave_up_is_replaced(&kernel).await;
-    in_time(local.close()).await;
+    a_gateway_that_is_killed_leaves_nothing(&local, &kernel).await;
 }
 
 async fn time_that_is_up_interrupts_and_what_is_defined_stays(kernel: &Kernel) {
@@ -120,4 +120,18 @@ async fn a_kernel_that_the_gateway_gave_up_is_replaced(kernel: &Kernel) {
         assert_eq!((died.status, died.kernel_was_restarted), (KernelStatus::KernelDied, true));
     }
     assert_eq!(value(kernel, "40 + 2").await, "42");
+}
+
+/// Neither the relay nor the gateway can tidy up.
+async fn a_gateway_that_is_killed_leaves_nothing(local: &LocalGateway, kernel: &Kernel) {
+    let running = kernel.execute("while True: pass", limits());
+    let killing = async {
+        let all = processes_below(local.process());
+        assert!(all.len() >= 2, "a gateway and a kernel: {all:?}");
+        kill(local.process());
+        eventually("nothing is left of a gateway that was killed", || !all.iter().any(|pid| lives(*pid)))
+            .await;
+    };
+    let (lost, ()) = in_time(async { tokio::join!(running, killing) }).await;
+    assert!(matches!(lost, Err(JupyterError::Lost { .. })), "{lost:?}");
 }

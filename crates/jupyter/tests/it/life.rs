@@ -6,13 +6,7 @@ use std::process::Command;
 use belljar_jupyter::{Gateway, JupyterError, Kernel, LocalGateway, Transport};
 use belljar_testing::{eventually, in_time, processes_below};
 
-use super::{gateway, limits, python, run};
-
-/// Whether a process is there, and not dead.
-fn lives(pid: u32) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
+use super::{gateway, limits, lives, python, run};
 
 async fn pid_of(kernel: &Kernel) -> u32 {
     run(kernel, "import os; print(os.getpid())").await.stdout().trim().parse().unwrap()

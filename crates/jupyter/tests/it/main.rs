@@ -43,3 +43,9 @@ async fn value(kernel: &Kernel, code: &str) -> String {
 fn short(grace: Duration) -> Limits {
     Limits { timeout: Duration::from_millis(500), grace, ..Limits::default() }
 }
+
+/// Whether a process is there, and not dead.
+fn lives(pid: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
