@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::gateway::Gateway;
 use crate::output::{KernelEvent, Limits};
-use crate::run::Ended;
+use crate::progress::Ended;
 use crate::websocket::Channel;
 use crate::{JupyterError, Kernel};
 

@@ -8,7 +8,7 @@ use crate::JupyterError;
 use crate::collected::Collected;
 use crate::driver::{Control, Order, Wish};
 use crate::output::{KernelEvent, KernelRun, Limits};
-use crate::run::Ended;
+use crate::progress::Ended;
 
 /// The longest code that a gateway reads, with room for what is around it in a message.
 const LONGEST_CODE: usize = 4 << 20;

@@ -15,7 +15,7 @@
 //! * `rest` and `websocket` speak over such a stream. `message` is the form of messages there.
 //! * `gateway` knows kernels' names, and starts, interrupts, restarts and ends kernels.
 //! * `kernel` is what callers hold. `driver` is the task behind it, which alone talks to the kernel;
-//!   `run` is one run of it.
+//!   `run` is one run of it, `progress` decides when that is over.
 //! * `output` is what a run gives, `content` reads it from messages, `collected` puts it in order.
 //! * `pip` makes installations quiet. `local` is a gateway that is a process of ours, unconfined.
 //!
@@ -48,6 +48,7 @@ mod local;
 mod message;
 mod output;
 mod pip;
+mod progress;
 mod rest;
 mod run;
 mod transport;
