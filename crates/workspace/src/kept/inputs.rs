@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use belljar_artifacts::parse_artifact_ref;
 use belljar_core::GuestPath;
-use belljar_engine::Files;
 use belljar_engine::kept::KeptWorkspace;
 use futures_util::StreamExt;
 
 use super::outputs::artifacts;
 use super::put::asked;
-use super::{Inner, of_file, record, stage};
+use super::{Inner, of_file, record};
 use crate::layout::{INPUTS, SKILLS};
 use crate::{Context, InputRecord, InputSpec, Timestamp, Workspace, WorkspaceError, WorkspaceMetadata};
 
