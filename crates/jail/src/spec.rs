@@ -48,6 +48,7 @@ impl LentPlace {
 
 impl JailSpec {
     /// Whether somebody has to make mounts for its cells.
+    #[cfg(any(confine, belljar_helper))]
     pub(crate) fn needs_a_lender(&self) -> bool {
         !self.lent.is_empty() || self.store.is_some()
     }
