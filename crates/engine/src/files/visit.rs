@@ -9,6 +9,7 @@ use std::path::Path;
 
 use belljar_core::GuestPath;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use super::tree::{DEEPEST, LONGEST, Tree, beneath, directory, joined};
 use crate::cell::EntryKind;
@@ -33,7 +34,11 @@ impl Found<'_> {
     /// Opens it, if it is still a regular file. Nothing is waited for.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(self.place, self.name, flags, Mode::empty())?;
+        // Reading a new file would otherwise be a write to its inode. Only its owner may ask that.
+        let file = match rustix::fs::openat(self.place, self.name, flags | OFlags::NOATIME, Mode::empty()) {
+            Err(Errno::PERM) => rustix::fs::openat(self.place, self.name, flags, Mode::empty())?,
+            opened => opened?,
+        };
         match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
             FileType::RegularFile => Ok(file.into()),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
