@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use plan::{BlockPlan, BlockSpec, build_block_spec, plan_block};
+pub use plan::{BlockPlan, BlockSpec, build_block_spec, plan_block, plan_block_in};
 
 /// A language.
 #[derive(Debug, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Language {
     executable: bool,
     #[serde(default)]
     source: Option<String>,
+    #[serde(default)]
+    search: Option<String>,
     #[serde(default)]
     prologue: Option<Prologue>,
     #[serde(default)]
