@@ -12,7 +12,8 @@ the gateway is started with the same Python. One line of JSON on stdout says how
 
 The socket is there only after the gateway has answered, so whoever finds it can connect. A token is
 taken from BELLJAR_JUPYTER_TOKEN, or made. Everything that Jupyter keeps goes below `.jupyter` in the
-working directory. Kernels work in DIR, which is the working directory unless it is named.
+working directory. Kernels work in DIR, which is the working directory unless it is named, and is made
+if it is not there.
 
 All ends when stdin is closed (without --stay), with SIGTERM, or with the gateway: first the gateway is
 asked to end, then it and whatever kernels have started is killed.
@@ -345,6 +346,7 @@ def main():
 
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
+        os.makedirs(workspace, exist_ok=True)
         gateway, version = start(home, workspace, token, wishes)
     except Ended:
         kill_descendants()

@@ -35,8 +35,10 @@ pub mod digest;
 pub mod env;
 mod error;
 pub mod executor;
-pub mod kept;
 pub mod globs;
+#[cfg(feature = "jupyter")]
+pub mod jupyter;
+pub mod kept;
 pub mod languages;
 pub mod layout;
 pub mod metadata;
@@ -59,6 +61,8 @@ pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
 pub use executor::{BlockExecutor, BlockExecutorOptions};
 pub use globs::{GlobSet, normalize_globs};
+#[cfg(feature = "jupyter")]
+pub use jupyter::{JupyterExecution, JupyterExecutor, JupyterOptions};
 pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
 pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block, plan_block_in};
 pub use mime::{is_text_mime, mime_type};

@@ -32,9 +32,12 @@ use tracing::Instrument;
 
 pub(crate) use self::outputs::Before;
 use self::place::Place;
+#[cfg(feature = "jupyter")]
 pub(crate) use self::place::unique;
 use self::steps::Steps;
 pub(crate) use self::text::Transcript;
+#[cfg(feature = "jupyter")]
+pub(crate) use self::text::took_too_long;
 use self::toolchains::Toolchains;
 use crate::{
     BoxFuture, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult, CodeExecutor, Context,

@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn everything_of_a_block_is_in_its_directory() {
         let plan = |language, code, found| {
-            plan_block_in(".exec/2", 3, &block(language, code), |program| program == found || found == "*").unwrap()
+            plan_block_in(".exec/2", 3, &block(language, code), |program| program == found || found == "*")
+                .unwrap()
         };
         assert_eq!(plan("py", "", "python3").run, ["python3", ".exec/2/code_3.py"]);
         let c = plan("c", "", "cc");

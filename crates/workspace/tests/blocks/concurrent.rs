@@ -24,7 +24,10 @@ async fn cases_79_and_80_calls_in_one_workspace_do_not_mix_and_leave_no_sources(
         call.await.unwrap();
     }
 
-    let list = [("bash", "cat code_0.sh code_0.py; ls -A | grep -v \"^$(basename \"$(dirname \"$(dirname \"$0\")\")\")$\"")];
+    let list = [(
+        "bash",
+        "cat code_0.sh code_0.py; ls -A | grep -v \"^$(basename \"$(dirname \"$(dirname \"$0\")\")\")$\"",
+    )];
     let left = execute(&executor, blocks(&list, "shared")).await;
     assert_eq!(left.output, "mine\nmine\n.exec-0\ncode_0.py\ncode_0.sh\n", "{left:?}");
     assert_eq!(world.workspaces().len(), 1);

@@ -28,7 +28,10 @@ async fn case_69_a_block_that_cannot_run_is_told_and_the_next_one_runs() {
     assert_eq!(result.blocks[0].error.as_deref(), Some("unsupported language: cobol"));
     assert_eq!((result.blocks[2].stdout.as_str(), result.blocks[2].stderr.as_str()), ("out\n", "err\n"));
     assert!(result.blocks[3].stderr.contains("ValueError: broken"), "{result:?}");
-    assert!(result.output.starts_with("Error executing code block 0: unsupported language: cobol\n"), "{result:?}");
+    assert!(
+        result.output.starts_with("Error executing code block 0: unsupported language: cobol\n"),
+        "{result:?}"
+    );
     assert!(result.output.contains("out\nerr\nError executing code block 2: exit code 4\n"), "{result:?}");
     assert!(result.output.ends_with("\nok"), "{result:?}");
     assert!(!result.is_success());
@@ -62,7 +65,8 @@ async fn a_call_that_is_cancelled_or_dropped_leaves_nothing() {
         eventually("the block has started", started).await;
         ctx.cancel();
     };
-    let (ended, ()) = in_time(async { tokio::join!(executor.execute_code(&ctx, forever()), cancelling) }).await;
+    let (ended, ()) =
+        in_time(async { tokio::join!(executor.execute_code(&ctx, forever()), cancelling) }).await;
     assert!(matches!(ended, Err(WorkspaceError::Cancelled)), "{ended:?}");
     assert_eq!(world.workspaces(), [""; 0]);
 

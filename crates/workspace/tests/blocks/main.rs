@@ -39,7 +39,8 @@ fn with_room(config: SandboxConfig) -> SandboxConfig {
     if engine() == "local" {
         return config;
     }
-    let resource_limits = ResourceLimits { memory_mb: 1024, cpu_quota: 2.0, pids_limit: 256, ..config.resource_limits };
+    let resource_limits =
+        ResourceLimits { memory_mb: 1024, cpu_quota: 2.0, pids_limit: 256, ..config.resource_limits };
     SandboxConfig { resource_limits, ..config }
 }
 

@@ -30,7 +30,10 @@ async fn modules_and_headers_that_blocks_write_are_found() {
     let input = [
         ("bash", "echo 'answer = 42' > helper.py; echo '#define ANSWER 43' > helper.h"),
         ("python", "import helper, os\nos.chdir('/')\nprint(helper.answer)"),
-        ("c", "#include <stdio.h>\n#include \"helper.h\"\nint main(void) { printf(\"%d\\n\", ANSWER); }\n"),
+        (
+            "c",
+            "#include \"helper.h\"\nint printf(const char *, ...);\nint main(void) { printf(\"%d\\n\", ANSWER); }\n",
+        ),
     ];
     let result = execute(&world.executor(), blocks(&input, "")).await;
     assert_eq!(result.blocks[1].stdout, "42\n", "{result:?}");
@@ -48,7 +51,8 @@ async fn files_that_blocks_write_to_the_output_directory_are_told_once() {
     let names = |result: &belljar_workspace::CodeExecutionResult| -> Vec<String> {
         result.output_files.iter().map(|file| format!("{}={}", file.name, file.text())).collect()
     };
-    let write = "cd \"$OUTPUT_DIR\"; mkdir -p deep; printf 1 > a.txt; printf 2 > deep/b.txt; ln -s /etc/passwd link";
+    let write =
+        "cd \"$OUTPUT_DIR\"; mkdir -p deep; printf 1 > a.txt; printf 2 > deep/b.txt; ln -s /etc/passwd link";
     let first = execute(&executor, blocks(&[("bash", write)], "job")).await;
     assert_eq!(names(&first), ["out/a.txt=1", "out/deep/b.txt=2"], "{first:?}");
     let change = "printf 3 > ../out/deep/b.txt; printf 1 > ../out/a.txt; echo elsewhere > ../work/c.txt";
