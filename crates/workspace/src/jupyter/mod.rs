@@ -49,7 +49,7 @@ pub struct JupyterOptions {
     pub limits: Limits,
     /// The kernel's name for the gateway. `python3`.
     pub kernel: String,
-    /// How long the gateway may take to start. Two minutes.
+    /// How long the gateway may take to start, and then the kernel. Two minutes.
     pub start_timeout: Duration,
     /// How long the gateway may run. A day, which is the most.
     pub lifetime: Duration,
@@ -157,7 +157,10 @@ impl JupyterExecutor {
         options: JupyterOptions,
     ) -> Result<Self, WorkspaceError> {
         let (home, gateway) = Home::open(ctx, workspaces, &options).await?;
-        let kernel = ctx.run(gateway.start_kernel(&options.kernel)).await?;
+        let within = options.start_timeout;
+        let starting = tokio::time::timeout(within, gateway.start_kernel(&options.kernel));
+        let silent = |_| Err(JupyterError::Silent { what: "the start of a kernel".to_owned(), within });
+        let kernel = ctx.run(starting).await?.unwrap_or_else(silent);
         let kernel = kernel.map_err(of_jupyter("start a kernel"))?;
         Ok(Self { kernel, home, options, turn: Mutex::new(()) })
     }

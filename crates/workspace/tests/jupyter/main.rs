@@ -99,6 +99,10 @@ async fn what_one_call_defines_the_next_one_finds(notebook: &JupyterExecutor) {
     run(notebook, &[("python", "kept = 41\nopen('kept.txt', 'w').write('x')")]).await;
     let code = "import os\nprint(kept + 1, os.path.exists('kept.txt'), os.path.basename(os.getcwd()))";
     assert_eq!(run(notebook, &[("python", code)]).await.output, "42 True src\n");
+    // What a forked process prints goes another way, and may come after the block.
+    let code = "pid = os.fork()\nif pid == 0:\n    print('child', flush=True)\n    os._exit(7)\nos.waitpid(pid, 0)[1] >> 8";
+    let forked = run(notebook, &[("python", code), ("python", "kept")]).await;
+    assert_eq!((forked.is_success(), forked.output.contains("7\n41\n")), (true, true), "{forked:?}");
 }
 
 async fn a_block_that_fails_is_told_and_the_next_one_runs(notebook: &JupyterExecutor) {
@@ -185,7 +189,8 @@ async fn a_block_that_takes_too_long_is_interrupted_and_a_dropped_kernel_leaves_
     let Some(world) = world(true).await else { return };
     let mut options = JupyterOptions { start_timeout: HANG, ..JupyterOptions::default() };
     (options.limits.timeout, options.limits.grace) = (Duration::from_secs(3), HANG);
-    let starting = JupyterExecutor::start(&Context::new(), &world.workspaces, options);
+    let ctx = Context::new();
+    let starting = JupyterExecutor::start(&ctx, &world.workspaces, options);
     let notebook = in_time(starting).await.unwrap();
     let input =
         [("python", "kept = 1"), ("python", "import time\ntime.sleep(1000)"), ("python", "print(kept)")];
@@ -200,7 +205,8 @@ async fn a_block_that_takes_too_long_is_interrupted_and_a_dropped_kernel_leaves_
 #[tokio::test]
 async fn a_sandbox_without_the_packages_says_so() {
     let Some(world) = world(false).await else { return };
-    let started = JupyterExecutor::start(&Context::new(), &world.workspaces, JupyterOptions::default());
+    let ctx = Context::new();
+    let started = JupyterExecutor::start(&ctx, &world.workspaces, JupyterOptions::default());
     let refused = in_time(started).await.unwrap_err().to_string();
     assert!(refused.contains("No module named kernel_gateway"), "{refused}");
     eventually("nothing is left of it", || world.is_empty()).await;
