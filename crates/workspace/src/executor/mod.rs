@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Blocks run in `src/`, one after the other, so a file that one writes there by a relative path is
-//! found by the next. Their own sources are in a directory below it that no other call has, and that
-//! is gone afterwards. Python, Perl and Ruby find modules in `src/`, and C finds headers; Node.js
-//! resolves `./name` from the source's own directory, so a block names other files by
+//! found by the next. Their own sources are in a directory below it that no other call has, and
+//! that is gone afterwards. Python, Perl and Ruby find modules in `src/`, and C finds headers.
+//! Node.js resolves `./name` from the source's own directory, so a block names other files by
 //! `process.cwd()`.
 //!
 //! A block that fails, takes too long or is in a language that nobody here runs is part of the
@@ -63,8 +63,8 @@ pub struct BlockExecutorOptions {
     /// How workspaces are made. They do not stay, whatever it says of that, unless `registry` has
     /// another policy.
     pub policy: WorkspacePolicy,
-    /// Where workspaces of execution ids are kept. `None` is a registry of the executor's own, which
-    /// keeps all of them until [`BlockExecutor::remove`] or [`BlockExecutor::close`].
+    /// Where workspaces of execution ids are kept. `None` is a registry of the executor's own,
+    /// which keeps all of them until [`BlockExecutor::remove`] or [`BlockExecutor::close`].
     pub registry: Option<WorkspaceRegistry>,
     /// Which files are told, and how many: patterns and limits count. Everything in `out/`.
     pub outputs: OutputSpec,
@@ -101,7 +101,8 @@ pub(crate) fn outputs_of_blocks() -> OutputSpec {
 /// # use belljar_workspace::*;
 /// # async fn example(workspaces: Workspaces) -> Result<(), WorkspaceError> {
 /// let executor = BlockExecutor::new(Arc::new(workspaces));
-/// let code_blocks = extract_code_blocks("```python\nprint(6 * 7)\n```\n", &executor.code_block_delimiter());
+/// let text = "```python\nprint(6 * 7)\n```\n";
+/// let code_blocks = extract_code_blocks(text, &executor.code_block_delimiter());
 /// let input = CodeExecutionInput { code_blocks, execution_id: "app/user/session".to_owned() };
 /// let result = executor.execute_code(&Context::new(), input).await?;
 /// assert_eq!(result.output, "42\n");

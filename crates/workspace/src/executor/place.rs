@@ -59,8 +59,8 @@ impl Place {
         format!("{}/{index}", self.sources)
     }
 
-    /// Tidies up. A workspace that turned out to be gone is forgotten, so that the next call for its
-    /// id gets another.
+    /// Tidies up. A workspace that turned out to be gone is forgotten, so that the next call for
+    /// its id gets another.
     pub(super) async fn leave(mut self, failed_with: Option<&WorkspaceError>) {
         let Some(kept) = self.kept.take() else { return };
         if failed_with.is_some_and(is_gone)

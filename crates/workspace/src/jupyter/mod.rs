@@ -1,7 +1,7 @@
 //! Code blocks in a Jupyter kernel that lives in a workspace.
 //!
 //! ```text
-//!  host                          │ the workspace's program: in a cell, in a container, or unconfined
+//!  host                          │ a program of the workspace: in a cell, a container, or neither
 //!  JupyterExecutor               │
 //!    ├ home: a program session ──┼─► gateway.py ─► kernel gateway ─► ipykernel
 //!    └ kernel ── Unix socket in the workspace's directory ──┘
@@ -9,15 +9,15 @@
 //!
 //! An executor is one notebook: all blocks of all calls run in one kernel, whatever their execution
 //! id, and find what earlier ones defined. Calls take turns. Whether code is confined is decided by
-//! the engine of the [`Workspaces`]; this code is the same for all. The kernel works in `src/`, like
-//! blocks elsewhere.
+//! the engine of the [`Workspaces`]; this code is the same for all. The kernel works in `src/`,
+//! like blocks elsewhere.
 //!
 //! * `home` is the workspace and the gateway in it: their beginning and their end.
 //! * `told` turns what a kernel puts out into results, text and files.
 //!
 //! The host connects to a socket that code in the kernel could replace. The socket is in the
-//! workspace's own directory, which no program can replace, and a link in its place is not followed.
-//! Whatever answers there has only what the kernel could do anyway.
+//! workspace's own directory, which no program can replace, and a link in its place is not
+//! followed. Whatever answers there can do no more than the kernel.
 
 mod home;
 mod told;
@@ -89,8 +89,8 @@ pub struct JupyterExecution {
     pub displays: Vec<(usize, Display)>,
 }
 
-/// Runs blocks of Python in a Jupyter kernel. Dropping it ends the kernel and removes its workspace;
-/// [`close`](Self::close) waits for that.
+/// Runs blocks of Python in a Jupyter kernel. Dropping it ends the kernel and removes its
+/// workspace; [`close`](Self::close) waits for that.
 ///
 /// ```no_run
 /// # use belljar_workspace::*;
@@ -149,8 +149,8 @@ impl JupyterExecutor {
         base
     }
 
-    /// Starts a gateway and a kernel in a new workspace. The sandbox of the workspaces must have the
-    /// [packages](Self::PACKAGES).
+    /// Starts a gateway and a kernel in a new workspace. The sandbox of the workspaces must have
+    /// the [packages](Self::PACKAGES).
     pub async fn start(
         ctx: &Context,
         workspaces: &Workspaces,

@@ -126,7 +126,7 @@ mod tests {
             assert!(!language.toolchains.is_empty() && !language.advice().is_empty(), "{}", language.name());
             for toolchain in &language.toolchains {
                 let begun = [toolchain.compile.as_ref(), Some(&toolchain.run)].into_iter().flatten();
-                for argv in begun.filter(|argv| argv[0] != "./{binary}") {
+                for argv in begun.filter(|argv| argv[0] != "./{stem}") {
                     assert!(
                         toolchain.needs.contains(&argv[0]),
                         "{} does not need {}",
