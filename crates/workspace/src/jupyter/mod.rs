@@ -296,8 +296,8 @@ mod tests {
 
     #[test]
     fn packages_are_added_once_and_room_is_never_taken_away() {
-        let mut base = SandboxConfig::default();
-        base.dependencies = vec!["Jupyter_Kernel.Gateway==3.0.1".to_owned(), "ipykernel-tools".to_owned()];
+        let dependencies = vec!["Jupyter_Kernel.Gateway==3.0.1".to_owned(), "ipykernel-tools".to_owned()];
+        let mut base = SandboxConfig { dependencies, ..SandboxConfig::default() };
         base.resource_limits.memory_mb = 4096;
         let config = JupyterExecutor::config(base);
         assert_eq!(config.dependencies[2..], ["ipykernel"]);
