@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 20] = [
+const ON_LOCAL: [&str; 22] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -49,6 +49,8 @@ const ON_LOCAL: [&str; 20] = [
     "mcp/tests/it/hostile.rs",
     "mcp/tests/it/official.rs",
     "mcp/tests/it/remote.rs",
+    "workspace/tests/blocks/main.rs",
+    "workspace/tests/jupyter/main.rs",
 ];
 
 /// Why the local engine is not tested with the rest.
