@@ -248,7 +248,7 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
 pub(crate) struct EngineArgs {
     /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain
     /// subprocess with no isolation at all
-    #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    #[arg(id = "engine", long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) name: EngineName,
 }
 

@@ -19,9 +19,13 @@ pub(crate) fn workspaces(store: Option<&PathBuf>, engine: EngineName) -> Result<
     Ok(all.join(engine.name()))
 }
 
-/// The directory for workspaces that are gone with their command.
-pub(crate) fn passing_workspaces(engine: EngineName) -> Result<PathBuf> {
-    Ok(of_user("exec", env::XDG_DATA_HOME, "a home")?.join(engine.name()))
+/// The directory for workspaces that are gone with their command. A user without a home has one in
+/// the directory for temporary files.
+pub(crate) fn passing_workspaces(engine: EngineName) -> PathBuf {
+    let own = of_user("exec", env::XDG_DATA_HOME, "").unwrap_or_else(|_| {
+        std::env::temp_dir().join(format!("belljar-exec-{}", rustix::process::geteuid().as_raw()))
+    });
+    own.join(engine.name())
 }
 
 /// The store for artifacts: a directory, or the URL of one.

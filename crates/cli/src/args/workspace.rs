@@ -169,7 +169,7 @@ pub(crate) struct CollectArgs {
     /// With --out: replace files that are there already
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-    /// Keep them as artifacts: at most 100, of 4 MiB each and 64 MiB together
+    /// Keep them as artifacts, each as a new version
     #[arg(long)]
     pub(crate) save: bool,
     /// With --save: what their names begin with

@@ -35,7 +35,7 @@ pub(super) async fn exec(options: ExecArgs, verbose: bool) -> Result<End, CliErr
         return Err(anyhow!("nothing to run: give FILE, or a command after `--`").into());
     }
     let printer = Printer::new(if options.json { Output::Json } else { Output::Human });
-    let place = data::passing_workspaces(options.engine.name)?;
+    let place = data::passing_workspaces(options.engine.name);
     let mut interrupts = Interrupts::listen()?;
     let opening = Scene::open(place, (options.engine.name, &options.sandbox), (&printer, verbose));
     let scene = tokio::select! {

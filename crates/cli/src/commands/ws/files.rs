@@ -10,6 +10,7 @@ use belljar::OutputStream;
 use belljar::config::GuestPath;
 use belljar::engine::EntryKind;
 use belljar::workspace::OpenWorkspace;
+use rustix::io::Errno;
 
 use super::saving::{Saved, below, list, save};
 use super::scene::Scene;
@@ -132,9 +133,7 @@ pub(super) async fn get(scene: &Scene<'_>, options: &GetArgs) -> Result<End, Cli
     };
     let (all, left) = match found {
         Some(entry) if entry.kind == EntryKind::Link => {
-            return Err(
-                anyhow!("{asked:?} is a link, and links are not followed; name what it leads to").into()
-            );
+            return Err(is_a_link(asked).into());
         }
         Some(entry) if entry.kind == EntryKind::File => {
             let to = GuestPath::new(name.as_deref().unwrap_or_default()).map_err(anyhow::Error::from)?;
@@ -150,10 +149,17 @@ pub(super) async fn get(scene: &Scene<'_>, options: &GetArgs) -> Result<End, Cli
     Ok(End::Done)
 }
 
+fn is_a_link(path: &str) -> anyhow::Error {
+    anyhow!("{path:?} is a link, and links are not followed; name what it leads to")
+}
+
 /// Writes a file to stdout.
 async fn show(scene: &Scene<'_>, workspace: &OpenWorkspace, path: &GuestPath) -> Result<End, CliError> {
     let mut files = workspace.files()?;
-    files.open(path).await.with_context(|| format!("cannot read {}", path.as_str()))?;
+    files.open(path).await.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => is_a_link(path.as_str()),
+        _ => anyhow::Error::from(error).context(format!("cannot read {}", path.as_str())),
+    })?;
     let mut shown = Shown::new(scene.printer.clone());
     loop {
         let piece = files.read().await.with_context(|| format!("cannot read {}", path.as_str()))?;
