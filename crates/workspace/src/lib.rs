@@ -63,7 +63,7 @@ pub use executor::{BlockExecutor, BlockExecutorOptions};
 pub use globs::{GlobSet, normalize_globs};
 #[cfg(feature = "jupyter")]
 pub use jupyter::{JupyterExecution, JupyterExecutor, JupyterOptions};
-pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
+pub use kept::{OpenWorkspace, StreamedProgram, Streaming, Workspaces, WorkspacesOptions};
 pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block, plan_block_in};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{
