@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 20] = [
+const ON_LOCAL: [&str; 30] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -49,10 +49,21 @@ const ON_LOCAL: [&str; 20] = [
     "mcp/tests/it/hostile.rs",
     "mcp/tests/it/official.rs",
     "mcp/tests/it/remote.rs",
+    "workspace/tests/conformance/collecting.rs",
+    "workspace/tests/conformance/endings.rs",
+    "workspace/tests/conformance/inputs.rs",
+    "workspace/tests/conformance/large.rs",
+    "workspace/tests/conformance/limits.rs",
+    "workspace/tests/conformance/programs.rs",
+    "workspace/tests/conformance/putting.rs",
+    "workspace/tests/conformance/sessions.rs",
+    "workspace/tests/conformance/spans.rs",
+    "workspace/tests/conformance/staging.rs",
 ];
 
 /// Why the local engine is not tested with the rest.
-const NOT_ON_LOCAL: [(&str, &str); 12] = [
+const NOT_ON_LOCAL: [(&str, &str); 13] = [
+    ("tests/conformance/", "it is an attack on the host's side of a workspace"),
     ("tests/docker/", "it is about containers"),
     ("tests/egress/", "it is about the proxy, which this engine has not"),
     ("tests/escape/", "there is nothing to escape from"),
