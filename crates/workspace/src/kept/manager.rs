@@ -25,6 +25,12 @@ impl WorkspaceManager for Inner {
                 if policy.isolated && self.capabilities.isolation == "none" {
                     return Err(WorkspaceError::Limit { what: "isolation", engine: self.engine.to_owned() });
                 }
+                if policy.persist && exec_id.is_empty() {
+                    return Err(WorkspaceError::NotFound {
+                        what: "an id for the workspace",
+                        name: String::new(),
+                    });
+                }
                 // One that stays is found again by its id. Any other is like no other.
                 let name = if policy.persist { name_for(exec_id) } else { fresh_name_for(exec_id) };
                 ctx.run(self.make(exec_id.to_owned(), name, policy)).await?
@@ -74,7 +80,10 @@ impl Inner {
             record::begin(tree)
         }) {
             Ok(_) => policy::save(&store, &made, &kept),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && kept.policy.persist => Ok(()),
+            // Whoever made it may be about to say what it was made with.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && kept.policy.persist => {
+                policy::save_first(&store, &made, &kept)
+            }
             Err(error) => Err(error),
         };
         blocking(work).await.map_err(WorkspaceError::io("create", path))?;
