@@ -20,9 +20,19 @@ async fn case_42_each_file_is_collected_once_and_nothing_from_outside() {
     assert_eq!(job.names(&["out/*.txt", "out/a.txt", "$OUTPUT_DIR/**"]).await, ["out/a.txt", "out/d/b.txt"]);
     assert_eq!(job.names(&["out/**"]).await, ["out/a.txt", "out/d/b.txt"]);
     assert_eq!(job.names(&["out/again.txt"]).await, ["out/a.txt"]);
-    for nothing in ["../*.txt", "../../ext.txt", "out/link.txt", "out/broken.txt", "out/loop", "out/d", ".", "",
-        "/etc/passwd", "out/root/etc/passwd", "out/root/**"]
-    {
+    for nothing in [
+        "../*.txt",
+        "../../ext.txt",
+        "out/link.txt",
+        "out/broken.txt",
+        "out/loop",
+        "out/d",
+        ".",
+        "",
+        "/etc/passwd",
+        "out/root/etc/passwd",
+        "out/root/**",
+    ] {
         assert_eq!(job.names(&[nothing]).await, [""; 0], "{nothing}");
     }
     assert!(job.collect(&[]).await.is_empty());
@@ -37,7 +47,10 @@ async fn case_43_a_large_file_is_collected_in_part_and_its_size_is_true() {
     job.put("out/big.bin", vec![7; size]).await;
     job.put("out/small.txt", "héllo").await;
     let files = job.collect(&["out/*"]).await;
-    assert_eq!((files[0].content.len(), files[0].size_bytes, files[0].truncated), (4 << 20, size as u64, true));
+    assert_eq!(
+        (files[0].content.len(), files[0].size_bytes, files[0].truncated),
+        (4 << 20, size as u64, true)
+    );
     assert_eq!((files[1].text().as_ref(), files[1].size_bytes, files[1].truncated), ("héllo", 6, false));
     assert_eq!(files[1].mime_type, "text/plain; charset=utf-8");
 }
@@ -61,7 +74,8 @@ async fn case_53_outputs_are_saved_with_a_prefix() {
     let job = place.job().await;
     job.does("echo a > out/a.txt; echo b > out/b.txt").await;
     let (ctx, artifacts) = with_artifacts();
-    let spec = OutputSpec { max_files: 2, name_template: "prefix-".to_owned(), inline: true, ..saving("out/*") };
+    let spec =
+        OutputSpec { max_files: 2, name_template: "prefix-".to_owned(), inline: true, ..saving("out/*") };
     let manifest = job.outputs(&ctx, spec).await.unwrap();
     let saved: Vec<_> = manifest.files.iter().map(|file| (file.saved_as.as_str(), file.version)).collect();
     assert_eq!(saved, [("prefix-out/a.txt", 0), ("prefix-out/b.txt", 0)]);
@@ -104,7 +118,10 @@ async fn case_55_half_a_file_is_shown_but_never_saved() {
     assert!(service.list_keys(&artifacts.session).await.unwrap().is_empty());
     let manifest = job.outputs(&ctx, OutputSpec { max_file_bytes: 16, ..inline("out/*") }).await.unwrap();
     let file = &manifest.files[0];
-    assert_eq!((file.content.len(), file.size_bytes, file.truncated, manifest.limits_hit), (16, 1024, true, true));
+    assert_eq!(
+        (file.content.len(), file.size_bytes, file.truncated, manifest.limits_hit),
+        (16, 1024, true, true)
+    );
 }
 
 #[tokio::test]
@@ -200,5 +217,8 @@ async fn a_thousand_files_are_put() {
     let job = place.job().await;
     let files = (0..1000).map(|number| PutFile::new(format!("in/{number}"), number.to_string())).collect();
     job.try_put(files).await.unwrap();
-    assert_eq!(job.does("cat in/* | wc -c; ls in | wc -l").await.split_whitespace().collect::<Vec<_>>(), ["2890", "1000"]);
+    assert_eq!(
+        job.does("cat in/* | wc -c; ls in | wc -l").await.split_whitespace().collect::<Vec<_>>(),
+        ["2890", "1000"]
+    );
 }

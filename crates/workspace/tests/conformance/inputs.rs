@@ -119,9 +119,19 @@ async fn case_50_sources_that_are_not_there_are_errors() {
     let place = place(&runtime).await;
     let job = place.job().await;
     let (ctx, _) = with_artifacts();
-    for from in ["http://x", "artifact://@0", "artifact://nope", "workspace://nope", "skill://nope", "plain",
-        "workspace://", "skill://", "host://", "workspace:///", "ftp://a/b"]
-    {
+    for from in [
+        "http://x",
+        "artifact://@0",
+        "artifact://nope",
+        "workspace://nope",
+        "skill://nope",
+        "plain",
+        "workspace://",
+        "skill://",
+        "host://",
+        "workspace:///",
+        "ftp://a/b",
+    ] {
         let refused = job.inputs(&ctx, vec![InputSpec::new(from)]).await;
         assert!(refused.is_err(), "{from}");
     }

@@ -86,7 +86,11 @@ impl Job<'_> {
         self.try_run_in(&Context::new(), spec).await
     }
 
-    pub(crate) async fn try_run_in(&self, ctx: &Context, spec: RunProgramSpec) -> Result<RunResult, WorkspaceError> {
+    pub(crate) async fn try_run_in(
+        &self,
+        ctx: &Context,
+        spec: RunProgramSpec,
+    ) -> Result<RunResult, WorkspaceError> {
         in_time(self.place.workspaces.runner().run_program(ctx, &self.ws, spec)).await
     }
 
@@ -160,7 +164,11 @@ impl Job<'_> {
         self.inputs(&Context::new(), vec![input(from, to)]).await
     }
 
-    pub(crate) async fn outputs(&self, ctx: &Context, spec: OutputSpec) -> Result<OutputManifest, WorkspaceError> {
+    pub(crate) async fn outputs(
+        &self,
+        ctx: &Context,
+        spec: OutputSpec,
+    ) -> Result<OutputManifest, WorkspaceError> {
         in_time(self.place.workspaces.fs().collect_outputs(ctx, &self.ws, spec)).await
     }
 

@@ -20,7 +20,11 @@ async fn case_60_variables_and_stdin_reach_a_program() {
     let Some(runtime) = runtime() else { return };
     let place = place(&runtime).await;
     let job = place.job().await;
-    let spec = RunProgramSpec { stdin: b"in".to_vec(), env: env(&[("FOO", "bar")]), ..sh("cat; echo $FOO; echo e >&2") };
+    let spec = RunProgramSpec {
+        stdin: b"in".to_vec(),
+        env: env(&[("FOO", "bar")]),
+        ..sh("cat; echo $FOO; echo e >&2")
+    };
     let result = job.run(spec).await;
     assert_eq!((result.stdout_text().as_ref(), result.stderr_text().as_ref()), ("inbar\n", "e\n"));
     assert_eq!((result.exit_code, result.signal, result.timed_out), (0, None, false));
@@ -54,7 +58,8 @@ async fn case_62_a_callers_variables_count_before_a_providers_and_those_before_t
     let provided = env(&[("TOKEN", "provided"), ("MINE", "provided"), ("WORK_DIR", "provided")]);
     let provider: RunEnvProvider = Arc::new(move |_| provided.clone());
     let wrapped = env_injecting_engine(Arc::new(place.workspaces.clone()), Some(provider));
-    let spec = RunProgramSpec { env: env(&[("MINE", "spec")]), ..sh("echo $TOKEN $MINE $WORK_DIR $OUTPUT_DIR") };
+    let spec =
+        RunProgramSpec { env: env(&[("MINE", "spec")]), ..sh("echo $TOKEN $MINE $WORK_DIR $OUTPUT_DIR") };
     let result = in_time(wrapped.runner().run_program(&Context::new(), &job.ws, spec)).await.unwrap();
     let printed = result.stdout_text().into_owned();
     assert!(printed.starts_with("provided spec provided /") && printed.ends_with("/out\n"), "{printed}");
@@ -94,19 +99,35 @@ async fn case_64_a_program_that_cannot_be_started_is_a_result_that_says_why() {
         ("./work", "ermission denied"),
     ] {
         let result = job.run(RunProgramSpec::new(cmd, [""; 0])).await;
-        assert_eq!((result.exit_code, result.verdict.as_deref()), (-1, Some("not_started")), "{cmd}: {result:?}");
+        assert_eq!(
+            (result.exit_code, result.verdict.as_deref()),
+            (-1, Some("not_started")),
+            "{cmd}: {result:?}"
+        );
         assert!(result.stderr_text().contains(cmd) && result.stderr_text().contains(why), "{result:?}");
     }
     // What is no program at all is refused.
-    for spec in [RunProgramSpec::default(), sh("a\0b"), RunProgramSpec { env: env(&[("A=B", "")]), ..sh("true") }] {
+    for spec in
+        [RunProgramSpec::default(), sh("a\0b"), RunProgramSpec { env: env(&[("A=B", "")]), ..sh("true") }]
+    {
         let refused = job.try_run(spec).await;
         assert!(matches!(refused, Err(WorkspaceError::InvalidProgram { .. })), "{refused:?}");
     }
 }
 
-/// A script that writes to a file for ever, in a session of its own and not a child of anybody.
-const HEARTBEAT: &str = "(setsid sh -c '(while :; do date +%N > beat; sleep 0.02; done) & ' &) ; \
-                         while ! test -s beat; do sleep 0.01; done";
+/// A script that writes to a file for ever, in a session of its own and not a child of anybody. A
+/// plain process has nothing but its group to be known by.
+fn heartbeat() -> &'static str {
+    match engine() {
+        "local" => {
+            "(while :; do date +%N > beat; sleep 0.02; done) & while ! test -s beat; do sleep 0.01; done"
+        }
+        _ => {
+            "(setsid sh -c '(while :; do date +%N > beat; sleep 0.02; done) & ' &); \
+             while ! test -s beat; do sleep 0.01; done"
+        }
+    }
+}
 
 /// Waits until nobody writes to the heartbeat any more.
 async fn assert_stopped(job: &crate::place::Job<'_>) {
@@ -127,7 +148,8 @@ async fn case_65_a_program_whose_time_is_over_is_killed_with_all_it_started() {
     let Some(runtime) = runtime() else { return };
     let place = place(&runtime).await;
     let job = place.job().await;
-    let script = format!("echo early; {HEARTBEAT}; (sleep 100; echo late) & trap '' TERM; sleep 100; echo late");
+    let script =
+        format!("echo early; {}; (sleep 100; echo late) & trap '' TERM; sleep 100; echo late", heartbeat());
     let spec = RunProgramSpec { timeout: Some(Duration::from_secs(1)), ..sh(&script) };
     let began = Instant::now();
     let result = job.run(spec).await;
@@ -144,7 +166,7 @@ async fn case_66_a_background_process_holds_up_nobody_and_does_not_survive() {
     let place = place(&runtime).await;
     let job = place.job().await;
     let began = Instant::now();
-    let result = job.sh(&format!("{HEARTBEAT}; sleep 600 & setsid sleep 600 & echo done")).await;
+    let result = job.sh(&format!("{}; sleep 600 & sleep 600 & echo done", heartbeat())).await;
     assert_eq!((result.exit_code, result.stdout_text().as_ref()), (0, "done\n"), "{result:?}");
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert_stopped(&job).await;
@@ -157,9 +179,14 @@ async fn case_67_and_82_a_clean_program_has_no_variables_of_its_surroundings() {
     let job = place.job().await;
     // A file that a shell would read before anything else.
     job.put("trap.sh", "echo trapped\n").await;
-    let clean = RunProgramSpec { clean_env: true, env: env(&[("MINE", "yes")]), ..RunProgramSpec::new("env", [""; 0]) };
+    let clean = RunProgramSpec {
+        clean_env: true,
+        env: env(&[("MINE", "yes")]),
+        ..RunProgramSpec::new("env", [""; 0])
+    };
     let printed = job.run(clean).await.stdout_text().into_owned();
-    let mut names: Vec<&str> = printed.lines().filter_map(|line| line.split_once('=')).map(|pair| pair.0).collect();
+    let mut names: Vec<&str> =
+        printed.lines().filter_map(|line| line.split_once('=')).map(|pair| pair.0).collect();
     names.sort_unstable();
     let ours = ["MINE", "OUTPUT_DIR", "PATH", "RUN_DIR", "SKILLS_DIR", "WORKSPACE_DIR", "WORK_DIR"];
     assert!(ours.iter().all(|name| names.contains(name)), "{printed}");
@@ -200,7 +227,14 @@ async fn case_68_a_program_runs_below_its_workspace() {
         assert!(matches!(refused, Err(WorkspaceError::Escapes { .. })), "{cwd}: {refused:?}");
     }
     let root = job.does("pwd -P").await.trim().to_owned();
-    for (cwd, below) in [("", ""), (".", ""), ("/", ""), ("work/new/deep", "/work/new/deep"), ("/etc", "/etc"), ("./a//b/", "/a/b")] {
+    for (cwd, below) in [
+        ("", ""),
+        (".", ""),
+        ("/", ""),
+        ("work/new/deep", "/work/new/deep"),
+        ("/etc", "/etc"),
+        ("./a//b/", "/a/b"),
+    ] {
         let result = job.run(at(cwd)).await;
         assert_eq!(result.stdout_text().trim(), format!("{root}{below}"), "{cwd}: {result:?}");
         assert!(job.dir().join(below.trim_start_matches('/')).join("mark").is_file(), "{cwd}");
@@ -209,7 +243,11 @@ async fn case_68_a_program_runs_below_its_workspace() {
     job.does("ln -s /etc escape; ln -s work inside; echo x > file").await;
     for cwd in ["escape", "escape/new", "inside", "file", "file/below"] {
         let result = job.run(at(cwd)).await;
-        assert_eq!((result.exit_code, result.verdict.as_deref()), (-1, Some("not_started")), "{cwd}: {result:?}");
+        assert_eq!(
+            (result.exit_code, result.verdict.as_deref()),
+            (-1, Some("not_started")),
+            "{cwd}: {result:?}"
+        );
         assert!(result.stderr_text().contains("no directory of the workspace"), "{cwd}: {result:?}");
     }
 }
@@ -236,7 +274,12 @@ async fn case_89_output_is_bounded_and_the_rest_is_in_a_file() {
     assert_eq!(job.text(&spill).await.as_deref(), Some(all.as_str()));
     assert_eq!(job.does(&format!("cat {spill}")).await.len(), 1000);
     // The file is bounded, too, and what it has is the beginning.
-    let result = job.run(RunProgramSpec::new("python3", ["-c", "import os\nfor n in range(30_000): os.write(2, b'%09d\\n' % n)"])).await;
+    let result = job
+        .run(RunProgramSpec::new(
+            "python3",
+            ["-c", "import os\nfor n in range(30_000): os.write(2, b'%09d\\n' % n)"],
+        ))
+        .await;
     let cut = result.truncated.stderr.clone().unwrap();
     assert_eq!((cut.total_bytes, result.stderr.len()), (300_000, 1000));
     let spilled = job.collect(&[&cut.spill.unwrap()]).await;
@@ -288,7 +331,8 @@ async fn case_91_programs_do_not_queue_and_their_clocks_are_their_own() {
     let place = place(&runtime).await;
     let job = place.job().await;
     // Each waits for the other: one after the other neither would end.
-    let wait = |mine: &str, other: &str| sh(&format!("touch {mine}; while ! test -e {other}; do sleep 0.01; done"));
+    let wait =
+        |mine: &str, other: &str| sh(&format!("touch {mine}; while ! test -e {other}; do sleep 0.01; done"));
     let (one, other) = tokio::join!(job.run(wait("a", "b")), job.run(wait("b", "a")));
     assert!(one.is_success() && other.is_success(), "{one:?} {other:?}");
 }
@@ -298,15 +342,39 @@ async fn arguments_reach_a_program_byte_for_byte() {
     let Some(runtime) = runtime() else { return };
     let place = place(&runtime).await;
     let job = place.job().await;
-    let odd = ["", " ", "a b", "$HOME", "`id`", "';\"", "\\", "\n", "\t", "*", "-n", "--", "é", "\u{1f600}", "\u{7f}\u{1b}[0m", "%s"];
+    let odd = [
+        "",
+        " ",
+        "a b",
+        "$HOME",
+        "`id`",
+        "';\"",
+        "\\",
+        "\n",
+        "\t",
+        "*",
+        "-n",
+        "--",
+        "é",
+        "\u{1f600}",
+        "\u{7f}\u{1b}[0m",
+        "%s",
+    ];
     let long = "x".repeat(100_000);
     let script = "import sys, json; print(json.dumps([a if len(a) < 99 else len(a) for a in sys.argv[1:]]))";
     let args = ["-c", script].into_iter().chain(odd).chain([long.as_str()]);
     let result = job.run(RunProgramSpec::new("python3", args)).await;
     let mut expected: Vec<serde_json::Value> = odd.iter().map(|arg| (*arg).into()).collect();
     expected.push(100_000.into());
-    assert_eq!(serde_json::from_slice::<Vec<serde_json::Value>>(&result.stdout).unwrap(), expected, "{result:?}");
-    let values = RunProgramSpec { env: env(&[("ODD", "a\nb='c' é"), ("EMPTY", "")]), ..sh("printf %s \"$ODD${EMPTY-unset}\"") };
+    assert_eq!(
+        serde_json::from_slice::<Vec<serde_json::Value>>(&result.stdout).unwrap(),
+        expected,
+        "{result:?}"
+    );
+    let values = RunProgramSpec {
+        env: env(&[("ODD", "a\nb='c' é"), ("EMPTY", "")]),
+        ..sh("printf %s \"$ODD${EMPTY-unset}\"")
+    };
     assert_eq!(job.run(values).await.stdout_text(), "a\nb='c' é");
 }
 
@@ -340,7 +408,11 @@ async fn endings_are_told_apart() {
         ("(kill -9 $(sh -c 'echo $PPID')); exit 3", 3, None),
     ] {
         let result = job.sh(script).await;
-        assert_eq!((result.exit_code, result.signal, result.timed_out), (exit_code, signal, false), "{script}: {result:?}");
+        assert_eq!(
+            (result.exit_code, result.signal, result.timed_out),
+            (exit_code, signal, false),
+            "{script}: {result:?}"
+        );
     }
 }
 

@@ -51,7 +51,10 @@ async fn files_are_put_in_order_and_those_before_a_failure_stay() {
     // What a program wrote is replaced, and a program can change what was put.
     job.does("echo mine > two; chmod 444 two; echo more >> one").await;
     job.put("two", "ours").await;
-    assert_eq!((job.text("one").await, job.text("two").await), (Some("onemore\n".into()), Some("ours".into())));
+    assert_eq!(
+        (job.text("one").await, job.text("two").await),
+        (Some("onemore\n".into()), Some("ours".into()))
+    );
     job.does("rm one two && echo again > one").await;
 }
 

@@ -32,7 +32,8 @@ async fn case_40_what_is_staged_to_be_read_can_be_run_and_cleaned_up() {
     let staged = job.dir().join("skills/tool");
     assert_eq!((mode_of(&staged.join("run.sh")), mode_of(&staged.join("sub")) & 0o222), (0o555, 0));
     assert_eq!(job.does("skills/tool/run.sh").await, "x");
-    let tried = job.sh("echo y > skills/tool/sub/x.txt; touch skills/tool/new; rm -f skills/tool/run.sh").await;
+    let tried =
+        job.sh("echo y > skills/tool/sub/x.txt; touch skills/tool/new; rm -f skills/tool/run.sh").await;
     if rustix::process::geteuid().is_root() && belljar_testing::engine() == "local" {
         println!("local: what root may not write is not tried");
     } else {
