@@ -47,9 +47,8 @@ impl Tree {
     /// Permissions stay. Links that lead nowhere outside of that tree are copied as links; any
     /// other is refused, before anything is copied. FIFOs, sockets and devices are left out.
     pub fn copy_from(&self, source: &Self, to: Option<&GuestPath>) -> io::Result<Copied> {
-        source.refuse_foreign_links()?;
         let mut copier = Copier::new(self, to)?;
-        source.visit_whole(&mut |found| copier.put_some(Item::of(found, || found.open())?))?;
+        source.take_all(&mut |item| copier.put(item))?;
         copier.finish()
     }
 
@@ -57,7 +56,13 @@ impl Tree {
     pub fn take_all(&self, give: &mut dyn FnMut(Item) -> io::Result<()>) -> io::Result<()> {
         self.refuse_foreign_links()?;
         self.visit_whole(&mut |found| match Item::of(found, || found.open())? {
-            Some(item) => give(item),
+            Some(item) => {
+                // Once more: it may be another link by now.
+                if let Content::Link(target) = &item.content {
+                    refuse_foreign(&item.path, target)?;
+                }
+                give(item)
+            }
             None => Ok(()),
         })
     }
@@ -96,19 +101,20 @@ impl Tree {
     }
 
     fn refuse_foreign_links(&self) -> io::Result<()> {
-        self.visit_whole(&mut |found| {
-            if found.kind != EntryKind::Link {
-                return Ok(());
-            }
-            let target = found.target()?;
-            match stays_inside(Path::new(found.path), Path::new(&target)) {
-                true => Ok(()),
-                false => Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("the link {:?} leads out of it, to {target:?}", found.path),
-                )),
-            }
+        self.visit_whole(&mut |found| match found.kind {
+            EntryKind::Link => refuse_foreign(found.path, &found.target()?),
+            _ => Ok(()),
         })
+    }
+}
+
+fn refuse_foreign(link: &OsStr, target: &OsStr) -> io::Result<()> {
+    match stays_inside(Path::new(link), Path::new(target)) {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("the link {link:?} leads out of it, to {target:?}"),
+        )),
     }
 }
 
