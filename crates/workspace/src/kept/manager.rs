@@ -90,8 +90,9 @@ impl Inner {
         Ok(self.workspace(&id, &name))
     }
 
-    /// Removes a workspace, whatever is in it.
+    /// Removes a workspace, whatever is in it. Its programs are killed first.
     pub(super) async fn remove(&self, name: WorkspaceName) -> Result<(), WorkspaceError> {
+        self.stop_all(&name).await;
         let store = self.store.clone();
         let path = self.store.path().join(name.as_str());
         let work = move || {

@@ -39,12 +39,12 @@ mod session;
 mod stage;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use belljar_engine::kept::{KeptWorkspace, Store};
 use belljar_runtime::{
-    Blueprint, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry, WorkspaceName,
+    Blueprint, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry, WorkspaceName,
 };
 
 pub use self::diff::{Change, Difference};
@@ -106,6 +106,7 @@ pub(crate) struct Inner {
     store: Store,
     options: WorkspacesOptions,
     capabilities: Capabilities,
+    running: Mutex<Vec<(WorkspaceName, Weak<RunningProgram>)>>,
 }
 
 impl Workspaces {
@@ -140,7 +141,7 @@ impl Workspaces {
                 disk_mb: true,
             },
         };
-        Ok(Self(Arc::new(Inner { engine, sandbox, store, options, capabilities })))
+        Ok(Self(Arc::new(Inner { engine, sandbox, store, options, capabilities, running: Mutex::default() })))
     }
 
     /// The directory that they are in.
