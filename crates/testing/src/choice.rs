@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 30] = [
+const ON_LOCAL: [&str; 31] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -59,6 +59,7 @@ const ON_LOCAL: [&str; 30] = [
     "workspace/tests/conformance/sessions.rs",
     "workspace/tests/conformance/spans.rs",
     "workspace/tests/conformance/staging.rs",
+    "workspace/tests/conformance/twins.rs",
 ];
 
 /// Why the local engine is not tested with the rest.

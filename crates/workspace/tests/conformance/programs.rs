@@ -117,7 +117,7 @@ async fn case_64_a_program_that_cannot_be_started_is_a_result_that_says_why() {
 
 /// A script that writes to a file for ever, in a session of its own and not a child of anybody. A
 /// plain process has nothing but its group to be known by.
-fn heartbeat() -> &'static str {
+pub(crate) fn heartbeat() -> &'static str {
     match engine() {
         "local" => {
             "(while :; do date +%N > beat; sleep 0.02; done) & while ! test -s beat; do sleep 0.01; done"
@@ -130,7 +130,7 @@ fn heartbeat() -> &'static str {
 }
 
 /// Waits until nobody writes to the heartbeat any more.
-async fn assert_stopped(job: &crate::place::Job<'_>) {
+pub(crate) async fn assert_stopped(job: &crate::place::Job<'_>) {
     let beat = || std::fs::read(job.dir().join("beat")).unwrap_or_default();
     let mut quiet = 0;
     let stopped = async {
