@@ -50,7 +50,8 @@ print(made)";
         true => {
             let printed = tried.unwrap().stdout_text().into_owned();
             let (refused, made) = printed.split_once('\n').expect("it is refused");
-            assert!(refused == "refused" && made.trim().parse::<u32>().unwrap() < 12, "{printed}");
+            // A container has one of ours in it, which does not count.
+            assert!(refused == "refused" && made.trim().parse::<u32>().unwrap() <= 12, "{printed}");
         }
         false => assert!(refused(&tried), "{tried:?}"),
     }
