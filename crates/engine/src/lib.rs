@@ -82,7 +82,7 @@ pub use engine::{
     Blueprint, BoxFuture, Engine, Fitting, Need, Template, TemplateReport, ToolSource, UnreadableTool,
 };
 pub use error::{EngineError, EngineFailure, Fault};
-pub use files::{Copied, Found, Tree, make_directory, open_directory, open_file, open_tree};
+pub use files::{Copied, Found, Item, Tree, make_directory, open_directory, open_file, open_tree};
 pub use into_engine::IntoEngine;
 pub use named_path::{LinkOnTheWay, read_file, real_path};
 pub use progress::Progress;

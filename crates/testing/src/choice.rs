@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 22] = [
+const ON_LOCAL: [&str; 33] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -51,10 +51,22 @@ const ON_LOCAL: [&str; 22] = [
     "mcp/tests/it/remote.rs",
     "workspace/tests/blocks/main.rs",
     "workspace/tests/jupyter/main.rs",
+    "workspace/tests/conformance/collecting.rs",
+    "workspace/tests/conformance/endings.rs",
+    "workspace/tests/conformance/inputs.rs",
+    "workspace/tests/conformance/large.rs",
+    "workspace/tests/conformance/limits.rs",
+    "workspace/tests/conformance/programs.rs",
+    "workspace/tests/conformance/putting.rs",
+    "workspace/tests/conformance/sessions.rs",
+    "workspace/tests/conformance/spans.rs",
+    "workspace/tests/conformance/staging.rs",
+    "workspace/tests/conformance/twins.rs",
 ];
 
 /// Why the local engine is not tested with the rest.
-const NOT_ON_LOCAL: [(&str, &str); 12] = [
+const NOT_ON_LOCAL: [(&str, &str); 13] = [
+    ("tests/conformance/", "it is an attack on the host's side of a workspace"),
     ("tests/docker/", "it is about containers"),
     ("tests/egress/", "it is about the proxy, which this engine has not"),
     ("tests/escape/", "there is nothing to escape from"),

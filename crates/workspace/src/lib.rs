@@ -34,8 +34,8 @@ pub mod contract;
 pub mod digest;
 pub mod env;
 mod error;
-pub mod globs;
 pub mod executor;
+pub mod globs;
 #[cfg(feature = "jupyter")]
 pub mod jupyter;
 pub mod kept;

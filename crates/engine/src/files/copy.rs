@@ -1,18 +1,18 @@
 //! Copying trees. Blocks are shared where the file system can do that.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
 
 use belljar_core::GuestPath;
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::tree::{Tree, beneath, directory};
 use super::visit::Found;
-use super::write::chmod_handle;
+use super::write::{OpenedUp, chmod_handle};
 use crate::cell::EntryKind;
 
 /// What was copied.
@@ -26,19 +26,67 @@ pub struct Copied {
     pub shared: u64,
 }
 
+/// Something of a tree on its way into another. Whoever puts it there needs no right to read it.
+#[derive(Debug)]
+pub struct Item {
+    /// Below the tree.
+    path: OsString,
+    mode: u32,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Directory,
+    Link(OsString),
+    File { file: File, size: u64 },
+}
+
 impl Tree {
     /// Copies everything of another tree into a directory of this one, over what is there.
     /// Permissions stay. Links that lead nowhere outside of that tree are copied as links; any
     /// other is refused, before anything is copied. FIFOs, sockets and devices are left out.
     pub fn copy_from(&self, source: &Self, to: Option<&GuestPath>) -> io::Result<Copied> {
-        source.refuse_foreign_links()?;
-        self.copy_all(source, to)
+        let mut copier = Copier::new(self, to)?;
+        source.take_all(&mut |item| copier.put(item))?;
+        copier.finish()
     }
 
-    /// The same, with every link as it is: for a tree that is a twin of another, where what they
-    /// lead to is as much a guest's own affair as there.
+    /// Gives everything that [`Tree::copy_from`] would copy, for [`Tree::put_all`].
+    pub fn take_all(&self, give: &mut dyn FnMut(Item) -> io::Result<()>) -> io::Result<()> {
+        self.refuse_foreign_links()?;
+        self.visit_whole(&mut |found| match Item::of(found, || found.open())? {
+            Some(item) => {
+                // Once more: it may be another link by now.
+                if let Content::Link(target) = &item.content {
+                    refuse_foreign(&item.path, target)?;
+                }
+                give(item)
+            }
+            None => Ok(()),
+        })
+    }
+
+    /// Puts what another thread takes out of a tree, which may read what this one may not.
+    pub fn put_all(
+        &self,
+        to: Option<&GuestPath>,
+        items: &mut dyn Iterator<Item = Item>,
+    ) -> io::Result<Copied> {
+        let mut copier = Copier::new(self, to)?;
+        for item in items {
+            copier.put(item)?;
+        }
+        copier.finish()
+    }
+
+    /// The same as [`Tree::copy_from`], with every link as it is, and with what its owner has
+    /// closed to himself: for a tree that is a twin of another, where what links lead to is as much
+    /// a guest's own affair as there.
     pub fn copy_twin(&self, source: &Self) -> io::Result<Copied> {
-        self.copy_all(source, None)
+        let mut copier = Copier::new(self, None)?;
+        source.visit_own(&mut |found| copier.put_some(Item::of(found, || found.open_own())?))?;
+        copier.finish()
     }
 
     /// A directory in it, as a tree of its own.
@@ -52,34 +100,21 @@ impl Tree {
         self.replace(to, mode, &mut |into| copy_file(from, into).map(drop))
     }
 
-    fn copy_all(&self, source: &Self, to: Option<&GuestPath>) -> io::Result<Copied> {
-        let top = match to {
-            Some(path) => self.enter_or_make(path)?,
-            None => beneath(self.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?,
-        };
-        let mut copier = Copier { top: top.as_fd(), copied: Copied::default(), directories: Vec::new() };
-        source.visit(&mut |_| true, &mut |found| copier.copy(found))?;
-        // Last, because nothing can be put into a directory that may not be written to.
-        for (directory, mode) in copier.directories.into_iter().rev() {
-            chmod_handle(&directory, Mode::from_raw_mode(mode))?;
-        }
-        Ok(copier.copied)
-    }
-
     fn refuse_foreign_links(&self) -> io::Result<()> {
-        self.visit(&mut |_| true, &mut |found| {
-            if found.kind != EntryKind::Link {
-                return Ok(());
-            }
-            let target = found.target()?;
-            match stays_inside(Path::new(found.path), Path::new(&target)) {
-                true => Ok(()),
-                false => Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("the link {:?} leads out of it, to {target:?}", found.path),
-                )),
-            }
+        self.visit_whole(&mut |found| match found.kind {
+            EntryKind::Link => refuse_foreign(found.path, &found.target()?),
+            _ => Ok(()),
         })
+    }
+}
+
+fn refuse_foreign(link: &OsStr, target: &OsStr) -> io::Result<()> {
+    match stays_inside(Path::new(link), Path::new(target)) {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("the link {link:?} leads out of it, to {target:?}"),
+        )),
     }
 }
 
@@ -100,70 +135,110 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
     true
 }
 
-struct Copier<'a> {
-    top: BorrowedFd<'a>,
-    copied: Copied,
-    directories: Vec<(OwnedFd, u32)>,
-}
-
-impl Copier<'_> {
-    fn copy(&mut self, found: &Found<'_>) -> io::Result<()> {
-        let path = Path::new(found.path);
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let place = beneath(self.top, above, OFlags::PATH | OFlags::DIRECTORY)?;
-        let name = path.file_name().unwrap_or(OsStr::new("."));
-        match found.kind {
-            EntryKind::Directory | EntryKind::ClosedDirectory => {
-                match rustix::fs::mkdirat(&place, name, Mode::RWXU) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                let made = beneath(place.as_fd(), Path::new(name), directory())?;
-                self.directories.push((made, found.mode & 0o777));
-                Ok(())
-            }
-            EntryKind::Link => {
-                super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
-                Ok(rustix::fs::symlinkat(found.target()?, &place, name)?)
-            }
-            EntryKind::File => {
-                let from = match open_whatever_its_mode(found) {
-                    Ok(from) => from,
-                    // It is gone by now, or something else.
-                    Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Ok(()),
-                    Err(error) => return Err(error),
-                };
-                rustix::fs::unlinkat(&place, name, rustix::fs::AtFlags::empty()).or_else(
-                    |error| match error {
-                        Errno::NOENT => Ok(()),
-                        error => Err(error),
-                    },
-                )?;
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let to = File::from(rustix::fs::openat(&place, name, flags, Mode::RUSR | Mode::WUSR)?);
-                self.copied.files += 1;
-                self.copied.bytes += found.size;
-                self.copied.shared += u64::from(copy_file(&from, &to)?);
-                Ok(rustix::fs::fchmod(&to, Mode::from_raw_mode(found.mode & 0o777))?)
-            }
-            EntryKind::Other => Ok(()),
-        }
+impl Item {
+    /// `None` for what is not copied, and for what is gone or something else by now.
+    fn of(found: &Found<'_>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Option<Self>> {
+        let content = match found.kind {
+            EntryKind::Directory | EntryKind::ClosedDirectory => Content::Directory,
+            EntryKind::Link => Content::Link(found.target()?),
+            EntryKind::File => match open() {
+                Ok(file) => Content::File { file, size: found.size },
+                Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            EntryKind::Other => return Ok(None),
+        };
+        Ok(Some(Self { path: found.path.to_owned(), mode: found.mode & 0o777, content }))
     }
 }
 
-/// Opens a file whose owner has taken the right to read it from himself, too.
-fn open_whatever_its_mode(found: &Found<'_>) -> io::Result<File> {
-    match found.open() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let (place, name) = found.at();
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
-            chmod_handle(&handle, Mode::from_raw_mode(found.mode & 0o777) | Mode::RUSR)?;
-            let opened = found.open();
-            chmod_handle(&handle, Mode::from_raw_mode(found.mode & 0o777))?;
-            opened
+/// Puts one thing after the other.
+struct Copier {
+    top: OwnedFd,
+    copied: Copied,
+    /// Their names, not descriptors: there may be more than this process may have open.
+    directories: Vec<(OsString, u32)>,
+    _opened: Option<OpenedUp>,
+}
+
+impl Copier {
+    fn new(into: &Tree, to: Option<&GuestPath>) -> io::Result<Self> {
+        let top = match to {
+            Some(path) => into.enter_or_make(path)?,
+            None => beneath(into.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?,
+        };
+        // It may have been staged before, to be read only.
+        let _opened = OpenedUp::new(top.try_clone()?)?;
+        Ok(Self { top, copied: Copied::default(), directories: Vec::new(), _opened })
+    }
+
+    fn put_some(&mut self, item: Option<Item>) -> io::Result<()> {
+        item.map_or(Ok(()), |item| self.put(item))
+    }
+
+    fn put(&mut self, item: Item) -> io::Result<()> {
+        let path = Path::new(&item.path);
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = beneath(self.top.as_fd(), above, OFlags::PATH | OFlags::DIRECTORY)?;
+        let name = path.file_name().unwrap_or(OsStr::new("."));
+        match item.content {
+            Content::Directory => {
+                match rustix::fs::mkdirat(&place, name, Mode::RWXU) {
+                    Ok(()) => {}
+                    Err(Errno::EXIST) => {
+                        let flags = OFlags::PATH | OFlags::DIRECTORY;
+                        chmod_handle(&beneath(place.as_fd(), Path::new(name), flags)?, Mode::RWXU)?;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                self.directories.push((item.path, item.mode));
+                Ok(())
+            }
+            Content::Link(target) => {
+                super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
+                Ok(rustix::fs::symlinkat(target, &place, name)?)
+            }
+            Content::File { file, size } => {
+                match rustix::fs::unlinkat(&place, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let to = File::from(rustix::fs::openat(&place, name, flags, Mode::RUSR | Mode::WUSR)?);
+                self.copied.files += 1;
+                self.copied.bytes += size;
+                self.copied.shared += u64::from(copy_file(&file, &to)?);
+                Ok(rustix::fs::fchmod(&to, Mode::from_raw_mode(item.mode))?)
+            }
         }
-        opened => opened,
+    }
+
+    /// Gives directories their permissions. Last, because nothing can be put into one that may not
+    /// be written to, and the inner ones first.
+    fn finish(self) -> io::Result<Copied> {
+        for (path, mode) in self.directories.into_iter().rev() {
+            let made = beneath(self.top.as_fd(), Path::new(&path), OFlags::PATH | OFlags::DIRECTORY)?;
+            chmod_handle(&made, Mode::from_raw_mode(mode))?;
+        }
+        Ok(self.copied)
+    }
+}
+
+impl Found<'_> {
+    /// Opens a file whose owner has taken the right to read it from himself, too.
+    pub fn open_own(&self) -> io::Result<File> {
+        match self.open() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let (place, name) = self.at();
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
+                chmod_handle(&handle, Mode::from_raw_mode(self.mode & 0o777) | Mode::RUSR)?;
+                let opened = self.open();
+                chmod_handle(&handle, Mode::from_raw_mode(self.mode & 0o777))?;
+                opened
+            }
+            opened => opened,
+        }
     }
 }
 

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use crate::cell::Files;
 use crate::named_path;
 
-pub use copy::Copied;
+pub use copy::{Copied, Item};
 pub(crate) use remove::remove_in;
 pub use tree::Tree;
 pub use visit::Found;

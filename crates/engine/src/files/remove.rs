@@ -24,7 +24,7 @@ impl Tree {
     /// Removes everything in it.
     pub fn clear(&self) -> io::Result<()> {
         let top = beneath(self.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?;
-        empty(top)
+        empty(&top, &mut Surprises::default())
     }
 }
 
@@ -43,44 +43,74 @@ pub(crate) fn remove_in(place: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
+    let mut surprises = Surprises::default();
+    loop {
+        let removed = open_handle(place, name).and_then(|directory| empty(&directory, &mut surprises));
+        match removed.and_then(|()| Ok(rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR)?)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => surprises.allow(error)?,
+            removed => return removed,
+        }
+    }
+}
+
+/// What somebody else does to a tree while it is removed. It is looked at again then, but not for
+/// ever.
+#[derive(Default)]
+struct Surprises(u32);
+
+impl Surprises {
+    fn allow(&mut self, error: io::Error) -> io::Result<()> {
+        const MOST: u32 = 10_000;
+        const KINDS: [Errno; 6] =
+            [Errno::NOENT, Errno::NOTDIR, Errno::ISDIR, Errno::NOTEMPTY, Errno::EXIST, Errno::LOOP];
+        self.0 += 1;
+        let is_one = Errno::from_io_error(&error).is_some_and(|error| KINDS.contains(&error));
+        if is_one && self.0 < MOST { Ok(()) } else { Err(error) }
+    }
+}
+
+fn open_handle(place: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    empty(rustix::fs::openat(place, name, flags, Mode::empty())?)?;
-    Ok(rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR)?)
+    Ok(rustix::fs::openat(place, name, flags, Mode::empty())?)
 }
 
 /// Empties a directory, however deep it is: what is below a directory in it is moved up first, so
 /// few descriptors are open at a time.
-fn empty(place: OwnedFd) -> io::Result<()> {
+fn empty(place: &OwnedFd, surprises: &mut Surprises) -> io::Result<()> {
     let mut level = 0u64;
     loop {
-        let names = names_in(&place)?;
+        let names = names_in(place)?;
         if names.is_empty() {
             return Ok(());
         }
         for (name, is_directory) in names {
             let name = OsStr::from_bytes(&name);
-            if !is_directory {
-                unlink(&place, name)?;
-                continue;
-            }
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let below = rustix::fs::openat(&place, name, flags, Mode::empty())?;
-            for (inner, is_deep) in names_in(&below)? {
-                let inner = OsStr::from_bytes(&inner);
-                if is_deep {
-                    level += 1;
-                    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    // A directory that may not be written to cannot be moved either.
-                    chmod_handle(&rustix::fs::openat(&below, inner, flags, Mode::empty())?, RWX)?;
-                    let up = format!(".gone-{level}-{}", std::process::id());
-                    rustix::fs::renameat(&below, inner, &place, up)?;
-                } else {
-                    unlink(&below, inner)?;
-                }
-            }
-            rustix::fs::unlinkat(&place, name, AtFlags::REMOVEDIR)?;
+            let removed = match is_directory {
+                true => flatten(place, name, &mut level),
+                false => unlink(place, name),
+            };
+            removed.or_else(|error| surprises.allow(error))?;
         }
     }
+}
+
+/// Removes a directory. Those in it go up to where it was.
+fn flatten(place: &OwnedFd, name: &OsStr, level: &mut u64) -> io::Result<()> {
+    let below = open_handle(place, name)?;
+    for (inner, is_directory) in names_in(&below)? {
+        let inner = OsStr::from_bytes(&inner);
+        if is_directory {
+            *level += 1;
+            // A directory that may not be written to cannot be moved either.
+            chmod_handle(&open_handle(&below, inner)?, RWX)?;
+            let up = format!(".gone-{level}-{}", std::process::id());
+            rustix::fs::renameat(&below, inner, place, up)?;
+        } else {
+            unlink(&below, inner)?;
+        }
+    }
+    Ok(rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR)?)
 }
 
 const RWX: Mode = Mode::RWXU;

@@ -12,7 +12,20 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::tree::{DEEPEST, LONGEST, Tree, beneath, directory, joined};
+use super::write::OpenedUp;
 use crate::cell::EntryKind;
+
+/// What is done about a directory that cannot be looked into: its permissions keep us out, or it is
+/// deeper than we look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    LeftOut,
+    /// An error, where half of a tree is worse than none.
+    Refused,
+    /// Opened for as long as it is looked into, which only its owner can. One that is too deep is
+    /// an error.
+    Opened,
+}
 
 /// One name below a directory, while it is looked at.
 pub struct Found<'a> {
@@ -65,18 +78,32 @@ impl Tree {
         enter: &mut dyn FnMut(&OsStr) -> bool,
         found: &mut dyn FnMut(&Found<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let top = beneath(self.root.as_fd(), Path::new("."), directory())?;
-        self.visit_below(&top, OsStr::new(""), DEEPEST, &mut Visitor { enter, found })
+        self.visit_from(Path::new("."), &mut Visitor { enter: Some(enter), found, closed: Closed::LeftOut })
     }
 
-    /// The same below a directory in it.
-    pub fn visit_in(
+    /// Looks at everything there is. A directory that cannot be looked into is an error.
+    pub fn visit_whole(&self, found: &mut dyn FnMut(&Found<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.visit_from(Path::new("."), &mut Visitor::everywhere(found, Closed::Refused))
+    }
+
+    /// The same, and nothing is hidden by its permissions: directories that their owner has closed
+    /// are open while they are looked into. For the thread that has the owner's rights.
+    pub fn visit_own(&self, found: &mut dyn FnMut(&Found<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.visit_from(Path::new("."), &mut Visitor::everywhere(found, Closed::Opened))
+    }
+
+    /// The same as [`Tree::visit_own`] below a directory in it.
+    pub(super) fn visit_own_in(
         &self,
         path: &GuestPath,
         found: &mut dyn FnMut(&Found<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let top = beneath(self.root.as_fd(), path.as_ref(), directory())?;
-        self.visit_below(&top, OsStr::new(""), DEEPEST, &mut Visitor { enter: &mut |_| true, found })
+        self.visit_from(path.as_ref(), &mut Visitor::everywhere(found, Closed::Opened))
+    }
+
+    fn visit_from(&self, path: &Path, visitor: &mut Visitor<'_>) -> io::Result<()> {
+        let top = beneath(self.root.as_fd(), path, directory())?;
+        self.visit_below(&top, OsStr::new(""), DEEPEST, visitor)
     }
 
     fn visit_below(
@@ -96,31 +123,79 @@ impl Tree {
         // In the same order every time, on every file system.
         names.sort_unstable();
         for name in names {
-            // It may be gone by now.
-            let Ok(stat) = rustix::fs::statat(place, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let stat = match rustix::fs::statat(place, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::ACCESS) if visitor.closed != Closed::LeftOut => return Err(Errno::ACCESS.into()),
+                // It may be gone by now.
+                Err(_) => continue,
+            };
             let path = joined(path, name.to_bytes());
-            if stat.st_dev != self.device || self.is_granted(&path) || path.len() >= LONGEST {
+            if stat.st_dev != self.device || self.is_granted(&path) {
                 continue;
             }
             let name = OsStr::from_bytes(name.to_bytes());
             let described = found(&path, &stat, place.as_fd(), name);
-            let is_directory = described.kind == EntryKind::Directory;
+            if path.len() >= LONGEST {
+                visitor.too_deep(&path)?;
+                continue;
+            }
             (visitor.found)(&described)?;
-            if is_directory && depth > 0 && (visitor.enter)(&path) {
-                match beneath(place.as_fd(), Path::new(name), directory()) {
-                    Ok(below) => self.visit_below(&below, &path, depth - 1, visitor)?,
-                    // Its permissions keep us out, or it is something else by now.
-                    Err(error) => tracing::debug!(%error, ?path, "a directory is left out"),
-                }
+            let is_entered = visitor.enter.as_mut().is_none_or(|enter| enter(&path));
+            match described.kind {
+                EntryKind::Directory if is_entered && depth == 0 => visitor.too_deep(&path)?,
+                EntryKind::Directory if is_entered => self.look_into(&described, depth - 1, visitor)?,
+                _ => {}
             }
         }
         Ok(())
     }
+
+    fn look_into(&self, directory: &Found<'_>, depth: usize, visitor: &mut Visitor<'_>) -> io::Result<()> {
+        const READABLE: u32 = 0o500;
+        let is_open = directory.mode & READABLE == READABLE;
+        let _opened = match visitor.closed == Closed::Opened && !is_open {
+            true => OpenedUp::directory(directory.place, directory.name)?,
+            false => None,
+        };
+        match beneath(directory.place, Path::new(directory.name), self::directory()) {
+            Ok(below) => self.visit_below(&below, directory.path, depth, visitor),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => match visitor.closed {
+                Closed::LeftOut => {
+                    tracing::debug!(%error, path = ?directory.path, "a directory is left out");
+                    Ok(())
+                }
+                Closed::Refused | Closed::Opened => Err(error),
+            },
+            // It is something else by now.
+            Err(error) => {
+                tracing::debug!(%error, path = ?directory.path, "a directory is left out");
+                Ok(())
+            }
+        }
+    }
 }
 
 struct Visitor<'a> {
-    enter: &'a mut dyn FnMut(&OsStr) -> bool,
+    /// Which directories to look into. `None` is all of them.
+    enter: Option<&'a mut dyn FnMut(&OsStr) -> bool>,
     found: &'a mut dyn FnMut(&Found<'_>) -> io::Result<()>,
+    closed: Closed,
+}
+
+impl<'a> Visitor<'a> {
+    fn everywhere(found: &'a mut dyn FnMut(&Found<'_>) -> io::Result<()>, closed: Closed) -> Self {
+        Self { enter: None, found, closed }
+    }
+
+    fn too_deep(&self, path: &OsStr) -> io::Result<()> {
+        if self.closed == Closed::LeftOut {
+            return Ok(());
+        }
+        let mut shown = path.to_string_lossy().into_owned();
+        shown.truncate(shown.floor_char_boundary(60));
+        let why = format!("{shown}… is too deep: at most {DEEPEST} directories are looked into");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
 }
 
 fn found<'a>(path: &'a OsStr, stat: &Stat, place: BorrowedFd<'a>, name: &'a OsStr) -> Found<'a> {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use belljar_core::GuestPath;
@@ -73,40 +73,75 @@ impl Tree {
     /// Takes the right to write from everything at a path and below it.
     pub fn make_read_only(&self, path: &GuestPath) -> io::Result<()> {
         const WRITE: u32 = 0o222;
-        // Not from directories that are still to be looked into: only root could.
+        // Names, not descriptors: there may be more of them than this process may have open.
         let mut directories = Vec::new();
-        self.visit_in(path, &mut |found| {
-            let (place, name) = found.at();
+        self.visit_own_in(path, &mut |found| {
             match found.kind {
                 crate::EntryKind::File => {
-                    let mode = Mode::from_raw_mode(found.mode & !WRITE);
+                    let (place, name) = found.at();
                     // Only of a file that is none but this: the kernel follows links here.
                     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
-                    chmod_handle(&handle, mode)
+                    chmod_handle(&handle, Mode::from_raw_mode(found.mode & !WRITE))?;
                 }
-                crate::EntryKind::Directory => {
-                    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                    let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
-                    directories.push((handle, found.mode));
-                    Ok(())
-                }
-                _ => Ok(()),
+                crate::EntryKind::Directory => directories.push(found.path.to_owned()),
+                _ => {}
             }
+            Ok(())
         })?;
-        let top = beneath(self.root.as_fd(), path.as_ref(), OFlags::PATH | OFlags::DIRECTORY)?;
-        let mode = rustix::fs::fstat(&top)?.st_mode & 0o777;
-        directories.push((top, mode));
-        for (handle, mode) in directories {
-            chmod_handle(&handle, Mode::from_raw_mode(mode & !WRITE))?;
+        let handle = OFlags::PATH | OFlags::DIRECTORY;
+        let top = beneath(self.root.as_fd(), path.as_ref(), handle)?;
+        let close = |directory: &OwnedFd| {
+            let mode = rustix::fs::fstat(directory)?.st_mode & 0o777;
+            chmod_handle(directory, Mode::from_raw_mode(mode & !WRITE))
+        };
+        for directory in directories {
+            close(&beneath(top.as_fd(), Path::new(&directory), handle)?)?;
         }
-        Ok(())
+        close(&top)
     }
 
     /// Makes a directory, and those above it, and gives it these permissions.
-    pub(super) fn enter_or_make(&self, path: &GuestPath) -> io::Result<std::os::fd::OwnedFd> {
+    pub(super) fn enter_or_make(&self, path: &GuestPath) -> io::Result<OwnedFd> {
         let (parent, name) = self.parent_of(path)?;
         enter(parent.as_fd(), name)
+    }
+}
+
+/// A directory whose owner may do everything with it, until this is dropped. Then it has the
+/// permissions again that it had, unless somebody has changed them meanwhile.
+pub(super) struct OpenedUp {
+    handle: OwnedFd,
+    before: u32,
+}
+
+impl OpenedUp {
+    /// `None` if its owner may do everything with it already.
+    pub(super) fn new(handle: OwnedFd) -> io::Result<Option<Self>> {
+        let before = rustix::fs::fstat(&handle)?.st_mode & 0o777;
+        if before & Mode::RWXU.bits() == Mode::RWXU.bits() {
+            return Ok(None);
+        }
+        chmod_handle(&handle, Mode::from_raw_mode(before) | Mode::RWXU)?;
+        Ok(Some(Self { handle, before }))
+    }
+
+    /// A directory by its name. `None` also if it is none by now.
+    pub(super) fn directory(place: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Self>> {
+        match beneath(place, Path::new(name), OFlags::PATH | OFlags::DIRECTORY) {
+            Ok(handle) => Self::new(handle),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl Drop for OpenedUp {
+    fn drop(&mut self) {
+        let opened = self.before | Mode::RWXU.bits();
+        let now = rustix::fs::fstat(&self.handle).map(|found| found.st_mode & 0o777);
+        if now == Ok(opened) {
+            let _ = chmod_handle(&self.handle, Mode::from_raw_mode(self.before));
+        }
     }
 }
 

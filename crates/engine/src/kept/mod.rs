@@ -19,7 +19,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use belljar_core::WorkspaceName;
+use belljar_core::{GuestPath, WorkspaceName};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
@@ -215,7 +215,24 @@ impl KeptWorkspace {
         done.await?
     }
 
-    /// The same, and waits for it here. Only where blocking is fine.
+    /// Copies everything of a tree of the caller's into a directory of it. The tree is read with the
+    /// caller's own rights, and written with those of the owner.
+    pub async fn copy_from(&self, source: Tree, to: Option<GuestPath>) -> io::Result<Copied> {
+        /// How many open files may be on their way.
+        const WAITING: usize = 16;
+        let (give, items) = std::sync::mpsc::sync_channel(WAITING);
+        let reading = on_a_thread("belljar-files", move || {
+            source.take_all(&mut |item| give.send(item).map_err(|_| io::ErrorKind::BrokenPipe.into()))
+        });
+        let writing = self.with(move |tree| tree.put_all(to.as_ref(), &mut items.into_iter()));
+        let (read, written) = tokio::join!(reading, writing);
+        // Whoever writes fails first: then there is nobody to give anything to.
+        let copied = written?;
+        read??;
+        Ok(copied)
+    }
+
+    /// The same as [`KeptWorkspace::with`], and waits for it here. Only where blocking is fine.
     pub fn with_blocking<T: Send>(&self, work: impl FnOnce(&Tree) -> io::Result<T> + Send) -> io::Result<T> {
         as_owner(self.owner, || work(&self.tree))
     }

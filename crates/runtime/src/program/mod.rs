@@ -91,11 +91,17 @@ impl Sandbox {
             pids_limit: program.pids_limit,
         };
         let hold = self.hold().share()?;
+        let background = hold.background().clone();
         let held = match fitting == Fitting::default() {
             true => Held::leased(self.checkout(&hold, None).await?)?,
-            false => Held::Fitted(hold.fitted(&fitting).await?),
+            // Not here: streams to a daemon stay where they are made, and a program may outlive the
+            // tokio runtime of whoever starts it.
+            false => {
+                let making = hold.clone();
+                let made = background.run(async move { making.fitted(&fitting).await }).await?;
+                Held::Fitted(made?)
+            }
         };
-        let background = hold.background().clone();
         let (driver, running) = Driver::new(held, program, timeout, terms, Box::new(sink));
         background.lasting()?.spawn(driver.drive());
         Ok(running.watched_by(background))

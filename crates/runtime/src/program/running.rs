@@ -68,6 +68,11 @@ impl RunningProgram {
         self.end.borrow().clone()
     }
 
+    /// Whether nobody can tell any more how it ended, because the runtime was shut down.
+    pub fn is_lost(&self) -> bool {
+        self.end.has_changed().is_err() && self.end.borrow().is_none()
+    }
+
     /// Waits until it has ended, and everything it wrote has been taken. `None` if nobody can tell
     /// any more, because the runtime was shut down.
     pub async fn wait(&self) -> Option<ProgramEnd> {

@@ -53,7 +53,9 @@ impl Capture {
     pub(super) fn take(&self) -> (Vec<u8>, Vec<u8>, Truncated) {
         let mut streams = self.lock();
         let cut = |stream: &Stream| {
-            let spill = stream.spill.as_ref().map(|spill| spill.path.clone());
+            // A program may have put something there that is in the way.
+            let spill = stream.spill.as_ref().filter(|spill| spill.written > 0);
+            let spill = spill.map(|spill| spill.path.clone());
             (stream.total > stream.bytes.len() as u64).then(|| CutStream { total_bytes: stream.total, spill })
         };
         let [stdout, stderr] = &mut streams.streams;

@@ -1,10 +1,17 @@
 //! What differs between two workspaces.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use belljar_engine::kept::KeptWorkspace;
 use belljar_engine::{EntryKind, Tree};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -41,18 +48,24 @@ pub struct Difference {
 #[derive(PartialEq, Eq)]
 struct Face {
     kind: EntryKind,
+    /// Without what runs a program as somebody else: it has no effect in a workspace, and a twin
+    /// has not got it.
     mode: u32,
     size: u64,
+    /// Where a link leads.
+    target: Option<OsString>,
 }
 
-fn faces(tree: &Tree) -> io::Result<BTreeMap<Vec<u8>, Face>> {
-    use std::os::unix::ffi::OsStrExt;
+type Faces = BTreeMap<Vec<u8>, Face>;
+
+fn faces(tree: &Tree) -> io::Result<Faces> {
     let mut faces = BTreeMap::new();
-    tree.visit(&mut |_| true, &mut |found| {
+    tree.visit_own(&mut |found| {
         let path = found.path.as_bytes();
         // Records of what was done are not what was done.
-        if path != METADATA.as_bytes() && !path.starts_with(RUNS.as_bytes()) {
-            let face = Face { kind: found.kind, mode: found.mode, size: found.size };
+        if path != METADATA.as_bytes() && !Path::new(found.path).starts_with(RUNS) {
+            let target = (found.kind == EntryKind::Link).then(|| found.target()).transpose()?;
+            let face = Face { kind: found.kind, mode: found.mode & 0o777, size: found.size, target };
             faces.insert(path.to_vec(), face);
         }
         Ok(())
@@ -63,29 +76,28 @@ fn faces(tree: &Tree) -> io::Result<BTreeMap<Vec<u8>, Face>> {
 /// What differs, by path. The record of a workspace and its run directories do not count.
 pub(super) fn between(one: &KeptWorkspace, other: &KeptWorkspace) -> io::Result<Vec<Difference>> {
     let (before, after) = (one.with_blocking(faces)?, other.with_blocking(faces)?);
+    let alike: BTreeSet<&[u8]> = before
+        .iter()
+        .filter(|(path, face)| face.kind == EntryKind::File && after.get(*path) == Some(*face))
+        .map(|(path, _)| path.as_slice())
+        .collect();
+    let read = |kept: &KeptWorkspace| kept.with_blocking(|tree| digests(tree, &alike));
+    let (read_before, read_after) = (read(one)?, read(other)?);
     let mut differences = Vec::new();
-    let paths: std::collections::BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
-    for path in paths {
+    for path in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
         let change = match (before.get(path), after.get(path)) {
-            (Some(_), None) => Change::Removed,
-            (None, Some(_)) => Change::Added,
-            (Some(a), Some(b)) if a == b => {
-                let text = String::from_utf8_lossy(path);
-                let is_same = match a.kind {
-                    EntryKind::File => digest(one, &text)? == digest(other, &text)?,
-                    EntryKind::Link => target(one, path)? == target(other, path)?,
-                    _ => true,
-                };
-                if is_same {
-                    continue;
-                }
-                Change::Changed
-            }
-            _ => Change::Changed,
+            (_, None) => Change::Removed,
+            (None, _) => Change::Added,
+            (Some(a), Some(b)) if a != b => Change::Changed,
+            (Some(a), _) if a.kind != EntryKind::File => continue,
+            // What cannot be read is like nothing else.
+            _ => match (read_before.get(path), read_after.get(path)) {
+                (Some(a), Some(b)) if a == b => continue,
+                _ => Change::Changed,
+            },
         };
-        let size = |faces: &BTreeMap<Vec<u8>, Face>| {
-            faces.get(path).filter(|face| face.kind == EntryKind::File).map(|face| face.size)
-        };
+        let size =
+            |faces: &Faces| faces.get(path).filter(|face| face.kind == EntryKind::File).map(|face| face.size);
         differences.push(Difference {
             path: String::from_utf8_lossy(path).into_owned(),
             change,
@@ -96,31 +108,46 @@ pub(super) fn between(one: &KeptWorkspace, other: &KeptWorkspace) -> io::Result<
     Ok(differences)
 }
 
-/// `None` for a file that cannot be read, which is then like no other.
-fn digest(kept: &KeptWorkspace, path: &str) -> io::Result<Option<[u8; 32]>> {
-    let Ok(path) = belljar_core::GuestPath::new(path) else { return Ok(None) };
-    kept.with_blocking(|tree| {
-        let Ok((mut file, _)) = tree.open(&path) else { return Ok(None) };
-        let (mut hash, mut piece) = (Sha256::new(), vec![0; 256 << 10]);
-        loop {
-            match file.read(&mut piece)? {
-                0 => return Ok(Some(hash.finalize().into())),
-                read => hash.update(&piece[..read]),
-            }
+/// Digests of those files that can be read.
+fn digests(tree: &Tree, wanted: &BTreeSet<&[u8]>) -> io::Result<BTreeMap<Vec<u8>, [u8; 32]>> {
+    let mut digests = BTreeMap::new();
+    tree.visit_own(&mut |found| {
+        let path = found.path.as_bytes();
+        if wanted.contains(path)
+            && let Ok(digest) = found.open_own().and_then(|file| digest(&file))
+        {
+            digests.insert(path.to_vec(), digest);
         }
-    })
+        Ok(())
+    })?;
+    Ok(digests)
 }
 
-fn target(kept: &KeptWorkspace, path: &[u8]) -> io::Result<Option<std::ffi::OsString>> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut target = None;
-    kept.with_blocking(|tree| {
-        tree.visit(&mut |directory| path.starts_with(directory.as_bytes()), &mut |found| {
-            if found.path.as_bytes() == path && found.kind == EntryKind::Link {
-                target = found.target().ok();
+/// A digest of what is in a file. Blocks of zeros do not count, so that a file of nothing but holes
+/// takes no time, however long it is. Its length does not count either.
+fn digest(file: &File) -> io::Result<[u8; 32]> {
+    const BLOCK: u64 = 64 << 10;
+    let (mut hash, mut block) = (Sha256::new(), vec![0; BLOCK as usize]);
+    let (size, mut at) = (file.metadata()?.len(), 0);
+    while at < size {
+        at = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data - data % BLOCK,
+            // Nothing but a hole is left.
+            Err(Errno::NXIO) => break,
+            Err(_) => at,
+        };
+        let mut read = 0;
+        while read < block.len() {
+            match file.read_at(&mut block[read..], at + read as u64)? {
+                0 => break,
+                more => read += more,
             }
-            Ok(())
-        })
-    })?;
-    Ok(target)
+        }
+        if block[..read].iter().any(|byte| *byte != 0) {
+            hash.update(at.to_le_bytes());
+            hash.update(&block[..read]);
+        }
+        at += BLOCK;
+    }
+    Ok(hash.finalize().into())
 }

@@ -20,7 +20,18 @@ use crate::{Workspace, WorkspaceError};
 /// How many bytes everything in a tree takes.
 pub(super) fn usage(tree: &Tree) -> io::Result<u64> {
     let mut total = 0u64;
-    tree.visit(&mut |_| true, &mut |found| {
+    // Also what a program has closed to itself: it is on the disk all the same.
+    tree.visit_own(&mut |found| {
+        total = total.saturating_add(found.disk_bytes);
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// The same of a tree of the caller's, in which nothing is opened that is closed.
+pub(super) fn size_of(tree: &Tree) -> io::Result<u64> {
+    let mut total = 0u64;
+    tree.visit_whole(&mut |found| {
         total = total.saturating_add(found.disk_bytes);
         Ok(())
     })?;
@@ -108,16 +119,25 @@ fn watch(kept: &KeptWorkspace, limit: DiskLimit, program: &RunningProgram, dropp
     const OFTEN: Duration = Duration::from_millis(50);
     /// At most this part of the time is spent on looking.
     const SHARE: u32 = 10;
-    let mut pause = OFTEN;
-    while dropped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+    /// A program that changes permissions all the time may keep us out a few times, not always.
+    const FAILURES: u32 = 20;
+    let (mut pause, mut failures) = (OFTEN, 0);
+    while dropped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && program.end().is_none() {
         let began = Instant::now();
         match kept.with_blocking(usage) {
             Ok(used) if used > limit.limit => {
                 let _ = program.stop(Stop::DiskSpent);
                 return;
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "a workspace cannot be looked through"),
+            Ok(_) => failures = 0,
+            Err(error) => {
+                tracing::warn!(%error, "a workspace cannot be looked through");
+                failures += 1;
+                if failures == FAILURES {
+                    let _ = program.stop(Stop::DiskSpent);
+                    return;
+                }
+            }
         }
         pause = OFTEN.max(began.elapsed() * SHARE);
     }

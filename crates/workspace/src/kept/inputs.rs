@@ -1,18 +1,20 @@
 //! Inputs into a workspace: artifacts, files of the host, of the workspace itself, and of skills.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use belljar_artifacts::parse_artifact_ref;
 use belljar_core::GuestPath;
 use belljar_engine::kept::KeptWorkspace;
+use bytes::Bytes;
 use futures_util::StreamExt;
+use tokio::sync::mpsc;
 
 use super::outputs::artifacts;
 use super::put::asked;
 use super::{Inner, of_file, record};
-use crate::layout::{INPUTS, SKILLS};
+use crate::layout::{INPUTS, SCRIPT_MODE, SKILLS};
 use crate::{Context, InputRecord, InputSpec, Timestamp, Workspace, WorkspaceError, WorkspaceMetadata};
 
 impl Inner {
@@ -125,25 +127,7 @@ impl Inner {
         let opened =
             opened.ok_or_else(|| WorkspaceError::NotFound { what: "artifact", name: name.to_owned() })?;
         self.check_room(ws, kept, opened.info.size_bytes).await?;
-        // Beside its place until it is whole.
-        let beside = GuestPath::new(&format!("{}.belljar-part", to.as_str()))
-            .map_err(|error| of_file("write", to.as_str())(io::Error::other(error)))?;
-        let wrong = |error| of_file("write", to.as_str())(error);
-        let mut files = kept.files().map_err(wrong)?;
-        files.create(&beside, false).await.map_err(wrong)?;
-        let mut content = opened.stream;
-        let copied = async {
-            while let Some(piece) = content.next().await {
-                files.write(piece?).await?;
-            }
-            files.finish().await
-        };
-        if let Err(error) = copied.await {
-            let _ = files.remove(&beside).await;
-            return Err(wrong(error));
-        }
-        let final_place = to.clone();
-        kept.with(move |tree| tree.rename(&beside, &final_place)).await.map_err(wrong)?;
+        write_stream(kept, to, opened.stream).await.map_err(of_file("write", to.as_str()))?;
         Ok(opened.info.version)
     }
 
@@ -181,6 +165,42 @@ impl Inner {
         let copied = kept.with(move |tree| tree.copy_file_from(&file, &to, mode | 0o600));
         copied.await.map_err(WorkspaceError::io("copy", path))
     }
+}
+
+/// Writes what comes piece by piece. Nobody sees the file before it is whole, and if the caller
+/// gives up nothing of it stays.
+async fn write_stream(
+    kept: &KeptWorkspace,
+    to: &GuestPath,
+    mut content: belljar_artifacts::ByteStream<'static>,
+) -> io::Result<()> {
+    /// Pieces on their way.
+    const WAITING: usize = 4;
+    let (sender, mut receiver) = mpsc::channel::<Option<Bytes>>(WAITING);
+    let place = to.clone();
+    let writing = kept.with(move |tree| {
+        tree.replace(&place, SCRIPT_MODE, &mut |file| {
+            loop {
+                match receiver.blocking_recv() {
+                    Some(Some(piece)) => file.write_all(&piece)?,
+                    Some(None) => return Ok(()),
+                    None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        })
+    });
+    let reading = async move {
+        while let Some(piece) = content.next().await {
+            // If nobody writes any more, that says why.
+            if sender.send(Some(piece?)).await.is_err() {
+                return Ok(());
+            }
+        }
+        let _ = sender.send(None).await;
+        Ok(())
+    };
+    let (written, read) = tokio::join!(writing, reading);
+    read.and(written)
 }
 
 /// The version that was staged first at that place.

@@ -25,6 +25,12 @@ impl WorkspaceManager for Inner {
                 if policy.isolated && self.capabilities.isolation == "none" {
                     return Err(WorkspaceError::Limit { what: "isolation", engine: self.engine.to_owned() });
                 }
+                if policy.persist && exec_id.is_empty() {
+                    return Err(WorkspaceError::NotFound {
+                        what: "an id for the workspace",
+                        name: String::new(),
+                    });
+                }
                 // One that stays is found again by its id. Any other is like no other.
                 let name = if policy.persist { name_for(exec_id) } else { fresh_name_for(exec_id) };
                 ctx.run(self.make(exec_id.to_owned(), name, policy)).await?
@@ -74,15 +80,19 @@ impl Inner {
             record::begin(tree)
         }) {
             Ok(_) => policy::save(&store, &made, &kept),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && kept.policy.persist => Ok(()),
+            // Whoever made it may be about to say what it was made with.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && kept.policy.persist => {
+                policy::save_first(&store, &made, &kept)
+            }
             Err(error) => Err(error),
         };
         blocking(work).await.map_err(WorkspaceError::io("create", path))?;
         Ok(self.workspace(&id, &name))
     }
 
-    /// Removes a workspace, whatever is in it.
+    /// Removes a workspace, whatever is in it. Its programs are killed first.
     pub(super) async fn remove(&self, name: WorkspaceName) -> Result<(), WorkspaceError> {
+        self.stop_all(&name).await;
         let store = self.store.clone();
         let path = self.store.path().join(name.as_str());
         let work = move || {

@@ -41,12 +41,13 @@ mod stage;
 mod streaming;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use belljar_engine::kept::{KeptWorkspace, Store};
 use belljar_runtime::{
-    Blueprint, Progress, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry, WorkspaceName,
+    Blueprint, Progress, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry,
+    WorkspaceName,
 };
 
 pub use self::diff::{Change, Difference};
@@ -109,6 +110,7 @@ pub(crate) struct Inner {
     store: Store,
     options: WorkspacesOptions,
     capabilities: Capabilities,
+    running: Mutex<Vec<(WorkspaceName, Weak<RunningProgram>)>>,
 }
 
 impl Workspaces {
@@ -152,7 +154,7 @@ impl Workspaces {
                 disk_mb: true,
             },
         };
-        Ok(Self(Arc::new(Inner { engine, sandbox, store, options, capabilities })))
+        Ok(Self(Arc::new(Inner { engine, sandbox, store, options, capabilities, running: Mutex::default() })))
     }
 
     /// The directory that they are in.

@@ -4,7 +4,6 @@ use std::io::{self, Read};
 
 use belljar_artifacts::{ArtifactContext, ArtifactService, SessionInfo};
 use belljar_core::GuestPath;
-use belljar_engine::Files;
 use belljar_engine::kept::KeptWorkspace;
 use futures_util::stream;
 
@@ -69,7 +68,7 @@ impl Inner {
             .await
             .map_err(WorkspaceError::io("collect from", &ws.path))?;
         if let Some((service, session)) = service {
-            save(&kept, &spec.name_template, &mut manifest, &*service, &session).await?;
+            save(&kept, &spec, &mut manifest, &*service, &session).await?;
         }
         let entry = OutputRecord {
             globs: spec.globs,
@@ -103,10 +102,11 @@ pub(super) fn artifacts(ctx: &Context) -> Result<Keeper, WorkspaceError> {
     Ok((service, given.map(|given| given.session.clone()).unwrap_or_default()))
 }
 
-/// Saves every file of a manifest, without holding any in memory.
+/// Saves every file of a manifest, without holding any in memory. One that is gone by now, or whose
+/// name is no text, is not saved; the manifest says that something is missing.
 async fn save(
     kept: &KeptWorkspace,
-    prefix: &str,
+    spec: &OutputSpec,
     manifest: &mut OutputManifest,
     service: &dyn ArtifactService,
     session: &SessionInfo,
@@ -116,18 +116,30 @@ async fn save(
         return Err(WorkspaceError::Truncated { name: cut.name.clone() });
     }
     for file in &mut manifest.files {
-        let path = GuestPath::new(&file.name).map_err(|error| {
-            of_file("save", &file.name)(io::Error::new(io::ErrorKind::InvalidInput, error))
-        })?;
         let mut files = kept.files().map_err(of_file("open", &file.name))?;
-        files.open(&path).await.map_err(of_file("open", &file.name))?;
-        let name = format!("{prefix}{}", file.name);
-        let content = Box::pin(stream::unfold(files, |mut files: Box<dyn Files>| async {
-            match files.read().await {
-                Ok(piece) if piece.is_empty() => None,
-                read => Some((read, files)),
-            }
-        }));
+        let opened = match GuestPath::new(&file.name) {
+            Ok(path) => files.open(&path).await.is_ok(),
+            Err(_) => false,
+        };
+        if !opened {
+            manifest.limits_hit = true;
+            continue;
+        }
+        let name = format!("{}{}", spec.name_template, file.name);
+        // It may have grown since, and may grow for ever.
+        let content =
+            Box::pin(stream::unfold((files, spec.max_file_bytes), |(mut files, left)| async move {
+                let piece = match files.read().await {
+                    Ok(piece) if piece.is_empty() => return None,
+                    Ok(piece) => piece,
+                    Err(error) => return Some((Err(error), (files, 0))),
+                };
+                let grown = || Err(io::Error::new(io::ErrorKind::FileTooLarge, "it grows while it is saved"));
+                match left.checked_sub(piece.len() as u64) {
+                    Some(left) => Some((Ok(piece), (files, left))),
+                    None => Some((grown(), (files, 0))),
+                }
+            }));
         let info = service.save_stream(session, &name, &file.mime_type, content).await;
         let info = info.map_err(WorkspaceError::engine("artifact", "save an output"))?;
         (file.saved_as, file.version) = (name, info.version);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use belljar_engine::kept::Store;
 use belljar_runtime::WorkspaceName;
@@ -22,10 +23,32 @@ fn file(store: &Store, name: &WorkspaceName) -> PathBuf {
     store.path().join(format!(".policy-{name}.json"))
 }
 
+/// Remembers what a workspace was made with.
 pub(super) fn save(store: &Store, name: &WorkspaceName, kept: &Kept) -> io::Result<()> {
-    let temporary = store.path().join(format!(".policy-{name}.{}.tmp", std::process::id()));
-    std::fs::write(&temporary, serde_json::to_vec(kept)?)?;
+    let temporary = temporary(store, name, kept)?;
     std::fs::rename(&temporary, file(store, name))
+}
+
+/// The same, unless something is remembered already.
+pub(super) fn save_first(store: &Store, name: &WorkspaceName, kept: &Kept) -> io::Result<()> {
+    if file(store, name).exists() {
+        return Ok(());
+    }
+    let temporary = temporary(store, name, kept)?;
+    let linked = std::fs::hard_link(&temporary, file(store, name));
+    std::fs::remove_file(&temporary)?;
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn temporary(store: &Store, name: &WorkspaceName, kept: &Kept) -> io::Result<PathBuf> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = store.path().join(format!(".policy-{name}.{}-{number}.tmp", std::process::id()));
+    std::fs::write(&path, serde_json::to_vec(kept)?)?;
+    Ok(path)
 }
 
 /// What is known. Without a record it is nothing special.

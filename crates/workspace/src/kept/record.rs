@@ -1,7 +1,9 @@
 //! The workspace's own record, reached beneath its directory like everything else in it: a program
 //! may have put anything there.
 
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Write};
+use std::sync::{Mutex, PoisonError};
 
 use belljar_engine::Tree;
 use belljar_engine::kept::KeptWorkspace;
@@ -45,7 +47,13 @@ pub(super) async fn change(
     kept: &KeptWorkspace,
     change: impl FnOnce(&mut WorkspaceMetadata) + Send + 'static,
 ) -> Result<(), WorkspaceError> {
+    // One of many, so that different workspaces rarely wait for each other.
+    static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+    let mut hasher = std::hash::DefaultHasher::new();
+    kept.name().hash(&mut hasher);
+    let lock = &LOCKS[usize::try_from(hasher.finish() % LOCKS.len() as u64).unwrap_or(0)];
     let changed = kept.with(move |tree| {
+        let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Timestamp::now();
         let mut record = read(tree)?;
         change(&mut record);

@@ -1,14 +1,16 @@
 //! Programs in a workspace, each in a cell of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use belljar_core::wire::TerminalSize;
 use belljar_engine::EngineError;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{
     CheckoutError, Program, ProgramEnd, ProgramError, RunningProgram, RuntimeError, Stdin, Stop, Verdict,
+    WorkspaceName,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -147,10 +149,32 @@ impl Inner {
         let name = kept.name().clone();
         let started = self.sandbox.start_program(program, Some(name), sink).await;
         let program = Arc::new(started.map_err(|error| self.refused(error))?);
+        self.running_in(kept.name(), &program);
         let watch = |limit| DiskWatch::start(kept.clone(), limit, Arc::clone(&program));
         let watching = disk.map(watch).transpose();
         let _disk = watching.map_err(WorkspaceError::io("watch", &ws.path))?;
         Ok(Started { program, _disk })
+    }
+
+    fn running_in(&self, name: &WorkspaceName, program: &Arc<RunningProgram>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(_, program)| program.strong_count() > 0);
+        running.push((name.clone(), Arc::downgrade(program)));
+    }
+
+    /// Kills every program of a workspace that is about to go.
+    pub(super) async fn stop_all(&self, name: &WorkspaceName) {
+        const DEAD_WITHIN: Duration = Duration::from_secs(10);
+        let programs: Vec<Arc<RunningProgram>> = {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.iter().filter(|(of, _)| of == name).filter_map(|(_, program)| program.upgrade()).collect()
+        };
+        for program in &programs {
+            let _ = program.stop(Stop::Cancelled);
+        }
+        for program in programs {
+            let _ = program.wait_for(DEAD_WITHIN).await;
+        }
     }
 
     /// What the runtime refuses, in the words of workspaces.
@@ -209,7 +233,7 @@ pub(super) fn result(ended: &ProgramEnd, capture: &Capture) -> RunResult {
         exit_code: ended.exit_code,
         signal: ended.signal,
         timed_out: ended.timed_out(),
-        duration: std::time::Duration::from_secs_f64(ended.result.usage.wall_ms.max(0.0) / 1e3),
+        duration: Duration::from_secs_f64(ended.result.usage.wall_ms.max(0.0) / 1e3),
         verdict,
         truncated,
     }

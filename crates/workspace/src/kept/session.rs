@@ -36,8 +36,8 @@ pub(super) struct Session {
     capture: Capture,
     result: OnceLock<RunResult>,
     used: Arc<Mutex<Instant>>,
-    /// Ends the thread that watches for idleness.
-    _idle: Sender<()>,
+    /// Ends the thread that watches for idleness, when it is dropped.
+    idle: Mutex<Option<Sender<()>>>,
 }
 
 /// Takes output twice: in order for polls, and apart for the result.
@@ -95,7 +95,7 @@ pub(super) async fn start(
         capture,
         result: OnceLock::new(),
         used,
-        _idle: idle,
+        idle: Mutex::new(Some(idle)),
     })
 }
 
@@ -136,6 +136,11 @@ fn watch_idleness(
     Ok(until)
 }
 
+/// What is said where nobody can tell any more: the runtime was shut down.
+fn lost() -> RunResult {
+    RunResult { exit_code: -1, verdict: Some("infra".to_owned()), ..RunResult::default() }
+}
+
 /// 128 random bits, as people write them.
 fn new_id() -> String {
     let mut bytes = [0u8; 16];
@@ -155,10 +160,15 @@ impl Session {
         if let Some(result) = self.result.get() {
             return Some(result);
         }
-        let end = self.started.program.end()?;
+        let program = &self.started.program;
+        let end = program.end();
+        if end.is_none() && !program.is_lost() {
+            return None;
+        }
         Some(self.result.get_or_init(|| {
+            lock(&self.idle).take();
             lock(&self.log).close();
-            let ended = result(&end, &self.capture);
+            let ended = end.or_else(|| program.end()).map_or_else(lost, |end| result(&end, &self.capture));
             tracing::debug!(session = self.id, exit_code = ended.exit_code, "a session has ended");
             ended
         }))
@@ -308,9 +318,6 @@ impl ProgramSession for Session {
     fn wait(&self) -> BoxFuture<'_, RunResult> {
         Box::pin(async move {
             let _ = self.started.program.wait().await;
-            // If nobody can tell any more, the runtime was shut down.
-            let lost =
-                || RunResult { exit_code: -1, verdict: Some("infra".to_owned()), ..RunResult::default() };
             self.result().unwrap_or_else(lost)
         })
     }

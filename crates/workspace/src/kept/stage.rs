@@ -18,6 +18,11 @@ impl Inner {
             "" | "." => None,
             text => Some(asked(text)?),
         };
+        let is_read_only = spec.options.read_only;
+        if to.is_none() && is_read_only {
+            let (what, engine) = ("a workspace that may only be read", self.engine.to_owned());
+            return Err(WorkspaceError::Unsupported { what, engine });
+        }
         let kept = self.kept(ws)?;
         let source = open(&spec.source)?;
         let room = {
@@ -27,18 +32,17 @@ impl Inner {
         let name = spec.source.display().to_string();
         if room.is_some() {
             let source = open(&spec.source)?;
-            let added = super::manager::blocking(move || super::disk::usage(&source)).await;
+            let added = super::manager::blocking(move || super::disk::size_of(&source)).await;
             self.check_room(ws, &kept, added.map_err(of_file("read", &name))?).await?;
         }
-        let is_read_only = spec.options.read_only;
-        let staged = kept.with(move |tree| {
-            tree.copy_from(&source, to.as_ref())?;
-            match (&to, is_read_only) {
-                (Some(to), true) => tree.make_read_only(to),
-                _ => Ok(()),
+        kept.copy_from(source, to.clone()).await.map_err(of_file("stage", &name))?;
+        match to {
+            Some(to) if is_read_only => {
+                let closed = kept.with(move |tree| tree.make_read_only(&to)).await;
+                closed.map_err(of_file("close", &name))
             }
-        });
-        staged.await.map_err(of_file("stage", &name))
+            _ => Ok(()),
+        }
     }
 }
 
