@@ -192,7 +192,8 @@ impl<'a> Visitor<'a> {
             return Ok(());
         }
         let mut shown = path.to_string_lossy().into_owned();
-        shown.truncate(shown.floor_char_boundary(60));
+        let end = (0..=60).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
+        shown.truncate(end);
         let why = format!("{shown}… is too deep: at most {DEEPEST} directories are looked into");
         Err(io::Error::new(io::ErrorKind::InvalidInput, why))
     }

@@ -9,8 +9,8 @@ use belljar_core::wire::TerminalSize;
 use belljar_engine::EngineError;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{
-    CheckoutError, Program, ProgramEnd, ProgramError, RunningProgram, RuntimeError, Stdin, Stop, Verdict,
-    WorkspaceName,
+    CheckoutError, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram, RuntimeError, Stdin, Stop,
+    Verdict, WorkspaceName,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -103,7 +103,8 @@ impl Inner {
         let capture = Capture::new(kept.clone(), run.clone(), most, spilled);
         let stdin = std::mem::take(&mut spec.stdin);
         let stdin = if stdin.is_empty() { Stdin::default() } else { Stdin::from(stdin) };
-        let starting = self.start(ws, &kept, spec, Terms { run, stdin, terminal: None }, capture.clone());
+        let terms = Terms { run, stdin, terminal: None, sink: capture.clone() };
+        let starting = self.start(ws, &kept, spec, terms);
         let started = ctx.run(starting).await??;
         let ended = tokio::select! {
             ended = started.program.wait() => ended,
@@ -123,8 +124,7 @@ impl Inner {
         ws: &Workspace,
         kept: &KeptWorkspace,
         spec: RunProgramSpec,
-        Terms { run, stdin, terminal }: Terms,
-        sink: impl belljar_runtime::ProgramSink,
+        Terms { run, stdin, terminal, sink }: Terms<impl ProgramSink>,
     ) -> Result<Started, WorkspaceError> {
         let RunProgramSpec { cmd, args, env, cwd, stdin: _, timeout, limits, clean_env } = spec;
         if let Some(what) = limits.beyond(self.capabilities.limits).next() {
@@ -194,11 +194,13 @@ impl Inner {
 }
 
 /// How one program is started.
-pub(super) struct Terms {
+pub(super) struct Terms<S> {
     /// Its own directory.
     pub(super) run: String,
     pub(super) stdin: Stdin,
     pub(super) terminal: Option<TerminalSize>,
+    /// Takes what it writes.
+    pub(super) sink: S,
 }
 
 /// A directory for one run, like no other.
