@@ -15,6 +15,7 @@
 mod agent_view;
 mod args;
 mod commands;
+mod data;
 mod env;
 mod error;
 mod exit;
@@ -28,6 +29,7 @@ mod panics;
 mod pictures;
 mod pretty;
 mod printer;
+mod program;
 mod progress;
 mod requirements;
 mod script;

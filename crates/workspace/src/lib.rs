@@ -34,8 +34,8 @@ pub mod contract;
 pub mod digest;
 pub mod env;
 mod error;
-pub mod kept;
 pub mod globs;
+pub mod kept;
 pub mod languages;
 pub mod layout;
 pub mod metadata;
@@ -57,7 +57,7 @@ pub use digest::dir_digest;
 pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
 pub use globs::{GlobSet, normalize_globs};
-pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
+pub use kept::{OpenWorkspace, StreamedProgram, Streaming, Workspaces, WorkspacesOptions};
 pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{

@@ -34,8 +34,8 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct OpenWorkspace {
-    inner: Arc<Inner>,
-    workspace: Workspace,
+    pub(super) inner: Arc<Inner>,
+    pub(super) workspace: Workspace,
 }
 
 impl std::fmt::Debug for OpenWorkspace {
