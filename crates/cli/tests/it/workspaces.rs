@@ -195,7 +195,8 @@ fn a_link_that_a_program_made_leads_nowhere_on_this_machine() {
     home.ok(&["ws", "run", "w", "--", "sh", "-c", script]);
     home.refused(&["ws", "get", "w", "l"], "links are not followed");
     home.refused(&["ws", "get", "w", "l", "-"], "links are not followed");
-    home.refused(&["ws", "get", "w", "d/passwd", "-"], "cannot read");
+    home.refused(&["ws", "get", "w", "d/passwd", "-"], "links are not followed");
+    home.refused(&["ws", "get", "w", "d/passwd"], "has no \"d/passwd\"");
     let outcome = home.belljar(&["ws", "get", "w", "t"]);
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert!(outcome.stderr.contains("t/l is left out: it is a link"), "{outcome:#?}");
@@ -211,7 +212,7 @@ fn a_link_that_a_program_made_leads_nowhere_on_this_machine() {
 /// The most memory that a command took, in KiB.
 fn memory_of(home: &Home, arguments: &[&str]) -> u64 {
     const MEASURE: &str = "import resource, subprocess, sys\n\
-        code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)\n\
+        code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)\n\
         print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
     let inner = home.command(arguments);
     let mut outer = Command::new("python3");

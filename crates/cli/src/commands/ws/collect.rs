@@ -59,7 +59,10 @@ pub(super) async fn collect(scene: &Scene<'_>, options: &CollectArgs) -> Result<
         let size = units::shown(file.size_bytes);
         match file.saved_as.as_str() {
             "" if options.out.is_some() => {}
-            "" => scene.printer.text(&format!("{}  {}, {size}\n", quoted(&file.name), file.mime_type))?,
+            "" => {
+                let kind = file.mime_type.split(';').next().unwrap_or_default();
+                scene.printer.text(&format!("{}  {kind}, {size}\n", quoted(&file.name)))?;
+            }
             name => scene.printer.text(&format!("{}@{}\n", quoted(name), file.version))?,
         }
     }

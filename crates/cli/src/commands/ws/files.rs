@@ -150,7 +150,7 @@ pub(super) async fn get(scene: &Scene<'_>, options: &GetArgs) -> Result<End, Cli
 }
 
 fn is_a_link(path: &str) -> anyhow::Error {
-    anyhow!("{path:?} is a link, and links are not followed; name what it leads to")
+    anyhow!("{path:?} is or leads through a link, and links are not followed; name what it leads to")
 }
 
 /// Writes a file to stdout.
