@@ -114,7 +114,16 @@ pub(crate) fn tell(ended: &Ended, settings: &Settings, printer: &Printer) -> Res
             printer.error(&quoted(end.not_started.as_deref().unwrap_or_default()))?;
         }
         Verdict::Ok | Verdict::Exited { .. } | Verdict::Signaled { .. } => {}
+        Verdict::Disk => printer.result(&end.result, Advice::Help(more_room(settings)))?,
         _ => printer.result(&end.result, Advice::from(advice(&end.result, settings, None)))?,
     }
     Ok(End::RanProgram(end.result.verdict.clone()))
+}
+
+/// What to do about a disk that is full: there are two.
+fn more_room(settings: &Settings) -> String {
+    let mebibytes = settings.blueprint.config.scratch_size_mb;
+    format!(
+        "a workspace has the room that --max-disk gave it; outside of it there are {mebibytes} MiB, or what --disk says"
+    )
 }

@@ -26,7 +26,7 @@ fn the_chapter_about_agents_tells_the_truth() {
 
 #[test]
 fn the_chapter_about_workspaces_tells_the_truth() {
-    chapter(include_str!("../../../../docs/guide/workspaces.md"), 30);
+    chapter(include_str!("../../../../docs/guide/workspaces.md"), 32);
 }
 
 fn chapter(text: &str, commands: usize) {
