@@ -25,8 +25,8 @@ pub(crate) enum ArtifactCommand {
 /// Where artifacts are kept, and whose they are.
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactStoreArgs {
-    /// Where artifacts are kept: a directory, or `s3://BUCKET/PREFIX` [default: belljar/artifacts in
-    /// XDG_DATA_HOME, or in ~/.local/share]
+    /// Where artifacts are kept: a directory, or `s3://BUCKET/PREFIX` [default: belljar/artifacts
+    /// in XDG_DATA_HOME, or in ~/.local/share]
     #[arg(long, value_name = "DIR|URL", env = env::ARTIFACTS, hide_env_values = true)]
     pub(crate) store: Option<String>,
     #[command(flatten)]
@@ -64,8 +64,8 @@ pub(crate) struct LoadArgs {
     /// `NAME` for the latest version, or `NAME@VERSION`
     #[arg(value_name = "REF")]
     pub(crate) reference: String,
-    /// The file to write, or a directory that is there; `-` is stdout [default: the last part of the
-    /// name, in the current directory]
+    /// The file to write, or a directory that is there; `-` is stdout [default: the last part of
+    /// the name, in the current directory]
     #[arg(value_name = "DEST")]
     pub(crate) to: Option<PathBuf>,
     /// Replace a file that is there already

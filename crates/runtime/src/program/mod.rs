@@ -39,8 +39,8 @@ pub trait ProgramSink: Send + 'static {
     fn take(&mut self, stream: OutputStream, bytes: &[u8]);
 
     /// Whether it can take more. While it cannot, the program is not read from, and soon waits
-    /// itself. Its time goes on. Once it is killed, what it left in its pipes is handed over all the
-    /// same.
+    /// itself. Its time goes on. Once it is killed, what it left in its pipes is handed over all
+    /// the same.
     fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }

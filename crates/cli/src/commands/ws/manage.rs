@@ -76,7 +76,8 @@ pub(super) async fn ls(scene: &Scene<'_>, options: &LsArgs) -> Result<End, CliEr
     for row in &list.workspaces {
         let age = row.created.map_or_else(String::new, age);
         let size = row.size_bytes.map_or_else(String::new, |bytes| format!("{:>12}  ", units::shown(bytes)));
-        scene.printer.text(&format!("{:<24}  {size}{age}\n", quoted(&row.name)).trim_end_matches(' '))?;
+        let line = format!("{:<24}  {size}{age}", quoted(&row.name));
+        scene.printer.text(&format!("{}\n", line.trim_end()))?;
     }
     Ok(End::Done)
 }
