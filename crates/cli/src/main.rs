@@ -3,6 +3,7 @@
 //! ```text
 //!  args ──► settings ──► commands/{run,agent,shell,…} ──► belljar (the library)
 //!   what was typed  what it means     │
+//!                                     ├► program   runs programs in workspaces (ws, exec)
 //!                                     ├► printer   the only way to stdout and stderr
 //!                                     │  ├ terminal_text   makes other text safe for a terminal
 //!                                     │  └ pictures        shows what a script displays

@@ -21,7 +21,7 @@ use belljar::program::{ProgramEnd, StopProgram};
 use belljar::workspace::{OpenWorkspace, RunProgramSpec, RunResult, StreamedProgram, Streaming};
 
 use self::output::Printed;
-pub(crate) use self::output::{Raw, Reader, Shown, output};
+pub(crate) use self::output::{Raw, Shown, output};
 use crate::commands::advice;
 use crate::error::CliError;
 use crate::exit::End;

@@ -24,8 +24,15 @@ use crate::printer::{Output, Printer};
 use crate::terminal_text::quoted;
 
 pub(super) async fn artifact(command: ArtifactCommand) -> Result<End, CliError> {
-    let mut interrupts = Interrupts::listen()?;
     let printer = Printer::new(Output::Human);
+    // Only a half loaded file has to be removed. A signal ends anything else at once: a save that
+    // is interrupted is not seen.
+    let is_load =
+        matches!(&command, ArtifactCommand::Load(options) if options.to.as_deref() != Some(Path::new("-")));
+    if !is_load {
+        return obey(command, &printer).await;
+    }
+    let mut interrupts = Interrupts::listen()?;
     tokio::select! {
         outcome = obey(command, &printer) => outcome,
         interrupt = interrupts.next() => Ok(End::Interrupted(interrupt)),
@@ -161,16 +168,19 @@ async fn load(options: &LoadArgs) -> Result<(), CliError> {
     let half = place.with_file_name(format!(".belljar-{}.tmp", std::process::id()));
     let made = OpenOptions::new().write(true).create_new(true).open(&half);
     let mut file = made.with_context(|| place.display().to_string())?;
-    let copied = match hand_on(&mut opened.stream, &mut file).await {
-        Ok(()) => {
-            std::fs::rename(&half, &place).with_context(|| place.display().to_string()).map_err(Into::into)
-        }
-        failed => failed,
-    };
-    if copied.is_err() {
-        let _ = std::fs::remove_file(&half);
+    let half = Half(half);
+    hand_on(&mut opened.stream, &mut file).await?;
+    std::fs::rename(&half.0, &place).with_context(|| place.display().to_string())?;
+    Ok(())
+}
+
+/// A file that is not whole yet. One that has its name by then is not found here any more.
+struct Half(PathBuf);
+
+impl Drop for Half {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
-    copied
 }
 
 async fn hand_on(

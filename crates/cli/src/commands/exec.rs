@@ -5,6 +5,7 @@
 //! ```
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -93,7 +94,11 @@ async fn in_workspace(
     let words = match &options.source {
         None => options.args.clone(),
         Some(source) => {
-            let Some((compile, mut run)) = prepared(workspace, source, options).await? else {
+            let prepared = tokio::select! {
+                prepared = prepared(workspace, source, options) => prepared?,
+                interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
+            };
+            let Some((compile, mut run)) = prepared else {
                 return Err(anyhow!("{} is not text", source.display()).into());
             };
             if let Some(compile) = compile {
@@ -155,9 +160,11 @@ async fn prepared(
     let place = || source.display().to_string();
     let bytes = match source == Path::new("-") {
         true => {
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).context("cannot read stdin")?;
-            bytes
+            let read = || {
+                let mut bytes = Vec::new();
+                io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+            };
+            input::on_a_thread(read).await.context("cannot read stdin")?
         }
         false => real_path(source).and_then(fs::read).with_context(place)?,
     };

@@ -161,6 +161,27 @@ fn stdin_goes_in_and_a_file_goes_to_stdout_byte_for_byte() {
 }
 
 #[test]
+fn a_put_that_waits_for_stdin_can_be_interrupted() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let home = Home::new();
+    home.ok(&["ws", "new", "w"]);
+    let spools = home.path("spools");
+    fs::create_dir(&spools).unwrap();
+    let mut child =
+        home.command(&["ws", "put", "w", "-", "--to", "x"]).env("TMPDIR", &spools).spawn().unwrap();
+    let _open = child.stdin.take();
+    // It waits once it has a place for what it reads.
+    while fs::read_dir(&spools).unwrap().next().is_none() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(fs::read_dir(&spools).unwrap().next().is_none(), "nothing is left");
+    home.refused(&["ws", "get", "w", "x"], "has no \"x\"");
+}
+
+#[test]
 fn nothing_on_this_machine_is_replaced_unless_that_is_said() {
     let home = Home::new();
     home.write("mine", "mine");

@@ -1,6 +1,7 @@
 //! Files into a workspace and out of it.
 
 use std::fs::{self, OpenOptions};
+use std::future::poll_fn;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use belljar::OutputStream;
 use belljar::config::GuestPath;
 use belljar::engine::EntryKind;
+use belljar::program::ProgramSink;
 use belljar::workspace::OpenWorkspace;
 use rustix::io::Errno;
 
@@ -17,7 +19,8 @@ use super::scene::Scene;
 use crate::args::{GetArgs, PutArgs};
 use crate::error::CliError;
 use crate::exit::End;
-use crate::program::{Reader, Shown};
+use crate::program::input::on_a_thread;
+use crate::program::{Shown, output};
 use crate::terminal_text::quoted;
 
 pub(super) async fn put(scene: &Scene<'_>, options: &PutArgs) -> Result<End, CliError> {
@@ -30,7 +33,7 @@ pub(super) async fn put(scene: &Scene<'_>, options: &PutArgs) -> Result<End, Cli
         if io::stdin().is_terminal() {
             scene.printer.note("Type the file; Ctrl-D on a line of its own ends it.")?;
         }
-        let spool = Spool::of_stdin().map_err(CliError::system("keep what stdin has in a file"))?;
+        let spool = Spool::of_stdin().await.map_err(CliError::system("keep what stdin has in a file"))?;
         workspace.put_from(&spool.0, to).await?;
         return Ok(End::Done);
     }
@@ -84,13 +87,13 @@ async fn is_directory(workspace: &OpenWorkspace, path: &str) -> Result<bool, Cli
 struct Spool(PathBuf);
 
 impl Spool {
-    fn of_stdin() -> io::Result<Self> {
+    async fn of_stdin() -> io::Result<Self> {
         let mut bytes = [0; 16];
         let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
         let name = format!("belljar-stdin-{:032x}", u128::from_ne_bytes(bytes));
         let spool = Self(std::env::temp_dir().join(name));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&spool.0)?;
-        io::copy(&mut io::stdin().lock(), &mut file)?;
+        on_a_thread(move || io::copy(&mut io::stdin().lock(), &mut file)).await?;
         Ok(spool)
     }
 }
@@ -160,12 +163,19 @@ async fn show(scene: &Scene<'_>, workspace: &OpenWorkspace, path: &GuestPath) ->
         Some(Errno::LOOP) => is_a_link(path.as_str()),
         _ => anyhow::Error::from(error).context(format!("cannot read {}", path.as_str())),
     })?;
-    let mut shown = Shown::new(scene.printer.clone());
+    let (mut sink, mut printed) = output(Some(Shown::new(scene.printer.clone())))?;
     loop {
+        tokio::select! {
+            () = poll_fn(|cx| sink.poll_room(cx)) => {}
+            Err(error) = printed.failed() => return Err(CliError::Output(error)),
+        }
         let piece = files.read().await.with_context(|| format!("cannot read {}", path.as_str()))?;
         if piece.is_empty() {
-            return Ok(End::Done);
+            break;
         }
-        shown.read(OutputStream::Stdout, &piece)?;
+        sink.take(OutputStream::Stdout, &piece);
     }
+    drop(sink);
+    printed.done().await.map_err(CliError::Output)?;
+    Ok(End::Done)
 }
