@@ -30,7 +30,7 @@ impl Shell {
         let cache = quoted(Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/cache")));
         let (pid, store) = (quoted(&home.path("pid")), quoted(&home.path(".workspaces")));
         format!(
-            "was=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u BELLJAR_LOG -u BELLJAR_ENGINE \
+            "trap : INT\nwas=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u BELLJAR_LOG -u BELLJAR_ENGINE \
              -u BELLJAR_TIMEOUT BELLJAR_CACHE={cache} BELLJAR_WORKSPACES={store} {belljar} ws {arguments}\n\
              code=$?\ntest \"$was\" = \"$(stty -g)\" && echo \"left with $code\" || echo 'another terminal'"
         )
