@@ -18,8 +18,8 @@ pub(crate) fn stdin(options: &InputArgs) -> Stdin {
     }
 }
 
-/// Reads all of stdin, or does other work that may wait for somebody, on a thread. Whoever waits for
-/// it can be interrupted.
+/// Reads all of stdin, or does other work that may wait for somebody, on a thread. Whoever waits
+/// for it can be interrupted.
 pub(crate) async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

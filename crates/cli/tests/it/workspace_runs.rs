@@ -6,6 +6,7 @@ use std::process::Child;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
+use crate::docker::has_daemon;
 use crate::workspaces::Home;
 
 fn with_workspace() -> Home {
@@ -202,4 +203,24 @@ fn without_isolation_that_is_said() {
     let outcome = home.belljar(&["ws", "run", "w", "--engine", "local", "--", "sh", "-c", "echo hi; exit 2"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), "hi\n"), "{outcome:#?}");
     assert!(outcome.stderr.contains("no isolation"), "{outcome:#?}");
+}
+
+#[test]
+fn containers_share_a_workspace_as_cells_do() {
+    if !has_daemon() {
+        return;
+    }
+    let home = Home::new();
+    let docker = ["--engine", "docker"];
+    home.write("f", "hi\n");
+    home.ok(&[&["ws", "new", "w"][..], &docker].concat());
+    home.ok(&[&["ws", "put", "w", "f"][..], &docker].concat());
+    let script = "cat f; echo x > out/y; exit 3";
+    let run = [&["ws", "run", "w"][..], &docker, &["--", "sh", "-c", script]].concat();
+    let outcome = home.belljar(&run);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(3), "hi\n"), "{outcome:#?}");
+    assert_eq!(home.ok(&[&["ws", "get", "w", "out/y", "-"][..], &docker].concat()), "x\n");
+    let outcome = home.belljar(&[&["ws", "run", "w"][..], &docker, &["--", "no-such-program"]].concat());
+    assert_eq!(outcome.code, Some(127), "{outcome:#?}");
+    home.ok(&[&["ws", "rm", "w"][..], &docker].concat());
 }

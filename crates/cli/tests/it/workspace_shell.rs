@@ -14,6 +14,10 @@ struct Shell {
 
 impl Shell {
     fn start(arguments: &str) -> Option<Self> {
+        Self::start_command(&format!("shell w {arguments}"))
+    }
+
+    fn start_command(arguments: &str) -> Option<Self> {
         let home = Home::new();
         home.ok(&["ws", "new", "w"]);
         let tmux = Tmux::start(&Self::line(&home, arguments))?;
@@ -26,8 +30,8 @@ impl Shell {
         let cache = quoted(Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/cache")));
         let (pid, store) = (quoted(&home.path("pid")), quoted(&home.path(".workspaces")));
         format!(
-            "was=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u BELLJAR_LOG -u BELLJAR_ENGINE \
-             -u BELLJAR_TIMEOUT BELLJAR_CACHE={cache} BELLJAR_WORKSPACES={store} {belljar} ws shell w {arguments}\n\
+            "trap : INT\nwas=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u BELLJAR_LOG -u BELLJAR_ENGINE \
+             -u BELLJAR_TIMEOUT BELLJAR_CACHE={cache} BELLJAR_WORKSPACES={store} {belljar} ws {arguments}\n\
              code=$?\ntest \"$was\" = \"$(stty -g)\" && echo \"left with $code\" || echo 'another terminal'"
         )
     }
@@ -128,4 +132,23 @@ fn without_a_terminal_there_is_no_shell() {
     let home = Home::new();
     home.ok(&["ws", "new", "w"]);
     home.refused(&["ws", "shell", "w"], "a shell needs a terminal");
+}
+
+#[test]
+fn ctrl_c_on_a_terminal_reaches_a_program_that_has_none() {
+    let script = "trap \"echo caught; exit 7\" INT; echo begun; while :; do sleep 0.05; done";
+    let Some(shell) = Shell::start_command(&format!("run w -- sh -c '{script}'")) else { return };
+    shell.tmux.until("its first line", |screen| screen.lines().any(|line| line == "begun"));
+    shell.tmux.press("C-c");
+    let screen = shell.tmux.until_shown("left with 7");
+    assert!(screen.contains("caught"), "{screen}");
+}
+
+#[test]
+fn a_program_without_a_terminal_of_its_own_cannot_control_the_users() {
+    let script = r"printf '\033[2J\033]0;title\007\303\244 shown\n'";
+    let Some(shell) = Shell::start_command(&format!("run w -- sh -c \"{script}\"")) else { return };
+    let screen = shell.tmux.until_shown("left with 0");
+    assert!(screen.contains("ä shown"), "{screen}");
+    assert!(!screen.starts_with("ä shown"), "the screen was cleared: {screen}");
 }
