@@ -187,8 +187,7 @@ impl<'a> Visitor<'a> {
         if self.closed == Closed::LeftOut {
             return Ok(());
         }
-        let mut shown = path.to_string_lossy().into_owned();
-        shown.truncate(shown.floor_char_boundary(60));
+        let shown: String = path.to_string_lossy().chars().take(60).collect();
         let why = format!("{shown}… is too deep: at most {DEEPEST} directories are looked into");
         Err(io::Error::new(io::ErrorKind::InvalidInput, why))
     }

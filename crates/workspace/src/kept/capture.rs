@@ -56,7 +56,8 @@ impl Capture {
             // A program may have put something there that is in the way.
             let spill = stream.spill.as_ref().filter(|spill| spill.written > 0);
             let spill = spill.map(|spill| spill.path.clone());
-            (stream.total > stream.bytes.len() as u64).then(|| CutStream { total_bytes: stream.total, spill })
+            (stream.total > stream.bytes.len() as u64)
+                .then_some(CutStream { total_bytes: stream.total, spill })
         };
         let [stdout, stderr] = &mut streams.streams;
         let truncated = Truncated { stdout: cut(stdout), stderr: cut(stderr) };

@@ -17,6 +17,14 @@ use super::{Inner, of_file, record};
 use crate::layout::{INPUTS, SCRIPT_MODE, SKILLS};
 use crate::{Context, InputRecord, InputSpec, Timestamp, Workspace, WorkspaceError, WorkspaceMetadata};
 
+/// Where inputs go, and for whom.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    ctx: &'a Context,
+    ws: &'a Workspace,
+    kept: &'a KeptWorkspace,
+}
+
 impl Inner {
     /// Stages inputs, in order. Those that were staged are recorded, also if a later one fails.
     pub(super) async fn stage_all(
@@ -26,10 +34,11 @@ impl Inner {
         specs: Vec<InputSpec>,
     ) -> Result<(), WorkspaceError> {
         let kept = self.kept(ws)?;
+        let place = Place { ctx, ws, kept: &kept };
         let mut records: Vec<InputRecord> = Vec::new();
         let mut failure = None;
         for spec in &specs {
-            match self.stage_one(ctx, ws, &kept, spec, &records).await {
+            match self.stage_one(place, spec, &records).await {
                 Ok(record) => records.push(record),
                 Err(error) => {
                     failure = Some(error);
@@ -43,12 +52,11 @@ impl Inner {
 
     async fn stage_one(
         &self,
-        ctx: &Context,
-        ws: &Workspace,
-        kept: &KeptWorkspace,
+        place: Place<'_>,
         spec: &InputSpec,
         earlier: &[InputRecord],
     ) -> Result<InputRecord, WorkspaceError> {
+        let Place { ws, kept, .. } = place;
         let invalid = |reason: &str| WorkspaceError::InvalidInput {
             from: spec.from.clone(),
             reason: reason.to_owned(),
@@ -79,7 +87,7 @@ impl Inner {
                     (None, true) => pinned_version(kept, &asked.name, &staged.to, earlier).await?,
                     (version, _) => version,
                 };
-                staged.version = Some(self.stage_artifact(ctx, ws, kept, &asked.name, pinned, &to).await?);
+                staged.version = Some(self.stage_artifact(place, &asked.name, pinned, &to).await?);
                 staged.resolved = asked.name;
             }
             "host" => {
@@ -114,9 +122,7 @@ impl Inner {
 
     async fn stage_artifact(
         &self,
-        ctx: &Context,
-        ws: &Workspace,
-        kept: &KeptWorkspace,
+        Place { ctx, ws, kept }: Place<'_>,
         name: &str,
         version: Option<u64>,
         to: &GuestPath,

@@ -103,7 +103,8 @@ impl Inner {
         let capture = Capture::new(kept.clone(), run.clone(), most, spilled);
         let stdin = std::mem::take(&mut spec.stdin);
         let stdin = if stdin.is_empty() { Stdin::default() } else { Stdin::from(stdin) };
-        let starting = self.start(ws, &kept, spec, Terms { run, stdin, terminal: None }, capture.clone());
+        let terms = Terms { kept, run, stdin, terminal: None };
+        let starting = self.start(ws, spec, terms, capture.clone());
         let started = ctx.run(starting).await??;
         let ended = tokio::select! {
             ended = started.program.wait() => ended,
@@ -121,9 +122,8 @@ impl Inner {
     pub(super) async fn start(
         &self,
         ws: &Workspace,
-        kept: &KeptWorkspace,
         spec: RunProgramSpec,
-        Terms { run, stdin, terminal }: Terms,
+        Terms { kept, run, stdin, terminal }: Terms,
         sink: impl belljar_runtime::ProgramSink,
     ) -> Result<Started, WorkspaceError> {
         let RunProgramSpec { cmd, args, env, cwd, stdin: _, timeout, limits, clean_env } = spec;
@@ -144,7 +144,7 @@ impl Inner {
         program.memory_mb = set(limits.memory_mb);
         program.cpu_quota = set(limits.cpu_percent.into()).map(|percent| percent as f64 / 100.0);
         program.pids_limit = (limits.max_pids > 0).then_some(limits.max_pids);
-        let disk = self.disk_limit(ws, kept, limits.disk_mb).await?;
+        let disk = self.disk_limit(ws, &kept, limits.disk_mb).await?;
         program.largest_file = disk.map(|disk| disk.largest_file);
         let name = kept.name().clone();
         let started = self.sandbox.start_program(program, Some(name), sink).await;
@@ -195,6 +195,8 @@ impl Inner {
 
 /// How one program is started.
 pub(super) struct Terms {
+    /// Where it works.
+    pub(super) kept: KeptWorkspace,
     /// Its own directory.
     pub(super) run: String,
     pub(super) stdin: Stdin,
