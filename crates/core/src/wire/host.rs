@@ -228,8 +228,8 @@ pub(super) enum Exposed<'a> {
         /// Variables to put there first, with their values.
         secrets: BTreeMap<&'a str, &'a str>,
     },
-    /// Become a program. Nothing more is asked of this guest. Its end is the program's: a guest that
-    /// cannot start it says why in an `error` frame.
+    /// Become a program. Nothing more is asked of this guest. Its end is the program's: a guest
+    /// that cannot start it says why in an `error` frame.
     Program {
         /// Every frame of this execution must carry it: 128 random bits in hexadecimal.
         seal: &'a str,

@@ -9,8 +9,8 @@
 //!
 //! * `tree` opens, lists and makes files. Every path is resolved beneath a descriptor, through no
 //!   link and on no other file system.
-//! * `visit` looks at everything below, one entry after the other; `copy` copies trees, sharing blocks
-//!   where the file system can; `write` replaces files at once; `remove` removes trees.
+//! * `visit` looks at everything below, one entry after the other; `copy` copies trees, sharing
+//!   blocks where the file system can; `write` replaces files at once; `remove` removes trees.
 //! * `worker` is the thread. As root it takes the guest's user id for files, so a guest has nothing
 //!   to gain from what its host opens.
 

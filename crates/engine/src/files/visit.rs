@@ -191,9 +191,7 @@ impl<'a> Visitor<'a> {
         if self.closed == Closed::LeftOut {
             return Ok(());
         }
-        let mut shown = path.to_string_lossy().into_owned();
-        let end = (0..=60).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
-        shown.truncate(end);
+        let shown: String = path.to_string_lossy().chars().take(60).collect();
         let why = format!("{shown}… is too deep: at most {DEEPEST} directories are looked into");
         Err(io::Error::new(io::ErrorKind::InvalidInput, why))
     }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! As root the owner is nobody: an id that no account and no cell has. A cell gets a mount in which
-//! the owner is its own user. So what one cell wrote the next can change, and none of them is anybody
-//! on the host. Everybody else is kept out by the store.
+//! the owner is its own user. So what one cell wrote the next can change, and none of them is
+//! anybody on the host. Everybody else is kept out by the store.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -49,9 +49,9 @@ pub struct KeptWorkspace {
 const PENDING: &str = ".belljar-";
 
 impl Store {
-    /// Opens the directory, and makes it if it is not there. It must belong to this user, and nobody
-    /// else may look into it. `owner` is whose the workspaces are, if they are not this user's:
-    /// [`Engine::kept_owner`](crate::Engine::kept_owner).
+    /// Opens the directory, and makes it if it is not there. It must belong to this user, and
+    /// nobody else may look into it. `owner` is whose the workspaces are, if they are not this
+    /// user's: [`Engine::kept_owner`](crate::Engine::kept_owner).
     pub fn open(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let path = crate::named_path::real_path(path)?;
@@ -215,8 +215,8 @@ impl KeptWorkspace {
         done.await?
     }
 
-    /// Copies everything of a tree of the caller's into a directory of it. The tree is read with the
-    /// caller's own rights, and written with those of the owner.
+    /// Copies everything of a tree of the caller's into a directory of it. The tree is read with
+    /// the caller's own rights, and written with those of the owner.
     pub async fn copy_from(&self, source: Tree, to: Option<GuestPath>) -> io::Result<Copied> {
         /// How many open files may be on their way.
         const WAITING: usize = 16;

@@ -191,8 +191,8 @@ impl TemplateHold {
     }
 }
 
-/// A cell to measure. It is destroyed when this is dropped. The template lives as long as this does,
-/// unless the hold is closed.
+/// A cell to measure. It is destroyed when this is dropped. The template lives as long as this
+/// does, unless the hold is closed.
 pub struct FittedLease {
     /// `None` only while being dropped.
     cell: Option<Box<dyn Cell>>,

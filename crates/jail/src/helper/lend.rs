@@ -96,8 +96,8 @@ impl Lender {
     }
 
     /// Answers one question of the host's: the id of a cell and the name of its workspace, if it
-    /// has a kept one. The answer begins with that id. Then come the mounts, the workspace first, or
-    /// why there are none.
+    /// has a kept one. The answer begins with that id. Then come the mounts, the workspace first,
+    /// or why there are none.
     pub(super) fn answer(&mut self) {
         let mut question = [0; 4 + KeptName::LONGEST];
         let read = kernel::borrow_file(self.socket()).read(&mut question);

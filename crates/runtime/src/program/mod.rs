@@ -1,9 +1,9 @@
 //! Programs in cells: any command, confined like a script.
 //!
 //! ```text
-//!  Sandbox::start_program ─► a cell of its own ─► `program` frame ─► the guest becomes the program
-//!          │                                                         (pipes), or attends to it in a
-//!          ▼                                                         terminal
+//!  Sandbox::start_program ─► a cell of its own ─► `program` frame ─► the guest becomes it (pipes),
+//!          │                                                         or attends to it (terminal)
+//!          ▼
 //!  RunningProgram: stdin, signals, size ──► driver ──► ProgramSink: bytes of stdout and stderr
 //!                                              └────► ProgramEnd: verdict, exit code, usage
 //! ```

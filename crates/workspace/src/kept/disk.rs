@@ -4,6 +4,8 @@
 //! are limited by the kernel one by one (`RLIMIT_FSIZE`), and the whole is looked at while it runs:
 //! every 50 ms, or less often where looking takes long. What a program writes between two looks it
 //! has written; it is killed then, and nothing more can be put or run until there is room again.
+//! What it has open and no name leads to is not seen. Each such file is limited by the kernel, too,
+//! and all of them go with the program.
 
 use std::io;
 use std::sync::Arc;

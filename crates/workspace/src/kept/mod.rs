@@ -1,4 +1,4 @@
-//! Workspaces on any engine of a [`Runtime`]: each a directory of this machine, which cells work in.
+//! Workspaces on any engine of a [`Runtime`]: each a directory of this machine that cells work in.
 //!
 //! ```text
 //!  Workspaces ── implements WorkspaceEngine ── manager, fs, runner
@@ -9,8 +9,8 @@
 //!      └─► OpenWorkspace: the same for people   └ names, policies, removal
 //! ```
 //!
-//! One implementation serves native cells, containers and plain processes. They differ in how a cell
-//! sees the directory, which `belljar_engine::kept` knows.
+//! One implementation serves native cells, containers and plain processes. They differ in how a
+//! cell sees the directory, which `belljar_engine::kept` knows.
 //!
 //! * `naming` makes names of directories out of ids. `policy` remembers what a workspace was made
 //!   with. `manager` makes and removes.

@@ -24,7 +24,8 @@ use crate::{
 ///
 /// ```no_run
 /// # use belljar_workspace::{RunProgramSpec, Workspaces, WorkspacesOptions};
-/// # async fn example(runtime: belljar_runtime::Runtime) -> Result<(), Box<dyn std::error::Error>> {
+/// # use belljar_runtime::Runtime;
+/// # async fn example(runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
 /// let workspaces = Workspaces::open(&runtime, WorkspacesOptions::new("/var/lib/jobs")).await?;
 /// let job = workspaces.workspace("job-17").await?;
 /// job.put("in/data.csv", "a,b\n1,2\n").await?;

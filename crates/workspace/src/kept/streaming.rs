@@ -46,8 +46,8 @@ impl OpenWorkspace {
         let (most, spilled) = (inner.options.max_output_bytes, inner.options.max_spill_bytes);
         let capture = Capture::new(kept.clone(), run.clone(), most, spilled);
         let tee = Tee { sink, capture: keeps_output.then(|| capture.clone()) };
-        let terms = Terms { run, stdin, terminal, sink: tee };
-        let started = inner.start(&self.workspace, &kept, spec, terms).await?;
+        let terms = Terms { kept, run, stdin, terminal };
+        let started = inner.start(&self.workspace, spec, terms, tee).await?;
         Ok(StreamedProgram { started, capture })
     }
 }

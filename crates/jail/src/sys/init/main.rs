@@ -191,10 +191,10 @@ fn signal_descriptor() -> i32 {
 }
 
 /// Takes one signal from that descriptor. The host's SIGINT and SIGTERM go on to the guest, which
-/// nobody outside can reach by its number; the host is told so, because it sends nothing more to the
-/// guest until then. A guest that leads a process group is a program, and its group gets the signal.
-/// One from inside is ignored, as every signal to PID 1 is. About children, [`reap`] asks the kernel
-/// itself.
+/// nobody outside can reach by its number; the host is told so, because it sends nothing more to
+/// the guest until then. A guest that leads a process group is a program, and its group gets the
+/// signal. One from inside is ignored, as every signal to PID 1 is. About children, [`reap`] asks
+/// the kernel itself.
 fn take_signal(fd: i32) {
     // `struct signalfd_siginfo` begins with the signal's number; the fourth word is its sender, by
     // its number in here. Who is outside has none.
