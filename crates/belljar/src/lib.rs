@@ -28,6 +28,9 @@
 //! * [`pool`]: what is kept warm, for how long, and what it has done.
 //! * [`network`]: what a run asked of the network, and how the proxy is set up.
 //! * [`environment`]: the environment variables that are read.
+//! * [`program`]: any command in a cell, not only a script.
+//! * `workspace` and `artifacts`, with the feature `workspace`: directories that outlive the
+//!   programs in them, and named versions of files.
 //! * `agent`, with that feature: a model writes scripts for a task, until it is done.
 //!
 //! `examples/` has a one-shot run, a streaming run, a session, a host tool, an MCP server and an
@@ -42,6 +45,8 @@
 //! | `local` | Python as a plain subprocess, which isolates nothing | no |
 //! | `mcp` | tools of MCP servers | no |
 //! | `agent` | models that write scripts, and an orchestrator that runs them | no |
+//! | `workspace` | workspaces that stay, programs in them, and artifacts | no |
+//! | `s3` | artifacts in a bucket of S3 | no |
 //!
 //! # What it does to your program
 //!
@@ -132,6 +137,43 @@ pub mod files {
     };
 }
 
+/// Any command in a cell, not only a script: [`Sandbox::start_program`].
+pub mod program {
+    pub use belljar_core::wire::TerminalSize;
+    pub use belljar_core::{Program, ProgramError, WorkspaceName, WorkspaceNameError};
+    pub use belljar_runtime::{NotRunning, ProgramEnd, ProgramSink, RunningProgram, Stop as StopProgram};
+}
+
+/// Workspaces that outlive the programs that run in them, and what an engine for them is.
+#[cfg(feature = "workspace")]
+pub mod workspace {
+    pub use belljar_workspace::kept::{Change, Difference};
+    pub use belljar_workspace::layout as workspace_layout;
+    pub use belljar_workspace::{
+        BlockPlan, BlockResult, BlockSpec, Capabilities as WorkspaceCapabilities, CodeBlock,
+        CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult, CodeExecutor, Context, CutStream,
+        DirectorySpec, EnforcedLimits, EngineProvider, File, FileRef, GlobSet, InputRecord, InputSpec,
+        InteractiveProgramRunner, InteractiveProgramSpec, Language, OpenWorkspace, OutputManifest,
+        OutputRecord, OutputSpec, ProgramBytes, ProgramLog, ProgramPoll, ProgramRunner, ProgramSession,
+        ProgramState, ProgramStatus, PutFile, RegistryOptions, ResourceLimits as ProgramLimits,
+        RunEnvProvider, RunProgramSpec, RunResult, SimpleEngine, SkillMeta, StageOptions, StreamedProgram,
+        Streaming, Timestamp, Truncated, Workspace, WorkspaceEngine, WorkspaceError, WorkspaceFs,
+        WorkspaceHandle, WorkspaceManager, WorkspaceMetadata, WorkspacePolicy, WorkspaceRegistry, Workspaces,
+        WorkspacesOptions, build_block_spec, dir_digest, env_injecting_engine, env_injecting_executor,
+        extract_code_blocks, is_text_mime, mime_type, normalize_globs, plan_block,
+    };
+}
+
+/// Named, versioned files that outlive the cells that made them.
+#[cfg(feature = "workspace")]
+pub mod artifacts {
+    pub use belljar_artifacts::{
+        Artifact, ArtifactContext, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactService, ArtifactStore,
+        ByteStream, DEFAULT_MIME_TYPE, LoadedArtifact, OpenArtifact, SessionInfo, StoreOptions,
+        load_artifact, parse_artifact_ref, save_artifact,
+    };
+}
+
 /// What is kept warm, for how long, and what it has done. A [`Runtime`] has a pool of its own; the
 /// pool by itself is for those who run no scripts through one.
 pub mod pool {
@@ -189,3 +231,8 @@ struct ToolsGuide;
 #[cfg(all(doctest, feature = "native", feature = "agent"))]
 #[doc = include_str!("../../../docs/guide/agents.md")]
 struct AgentsGuide;
+
+/// Runs the example of a fifth.
+#[cfg(all(doctest, feature = "native", feature = "workspace"))]
+#[doc = include_str!("../../../docs/guide/workspaces.md")]
+struct WorkspacesGuide;

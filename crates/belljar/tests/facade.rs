@@ -59,6 +59,22 @@ fn what_users_hold_of_an_agent_can_go_to_any_thread() {
     let _ = async |orchestrator: agent::ToolOrchestrator| send(&orchestrator.run("task"));
 }
 
+#[test]
+#[cfg(feature = "workspace")]
+fn what_users_hold_of_workspaces_can_go_to_any_thread() {
+    send_and_sync::<workspace::Workspaces>();
+    send_and_sync::<workspace::OpenWorkspace>();
+    send_and_sync::<workspace::StreamedProgram>();
+    send_and_sync::<workspace::WorkspaceError>();
+    send_and_sync::<std::sync::Arc<dyn workspace::WorkspaceEngine>>();
+    send_and_sync::<artifacts::ArtifactStore>();
+    send_and_sync::<artifacts::ArtifactError>();
+    let _ = async |job: workspace::OpenWorkspace| {
+        send(&job.run(workspace::RunProgramSpec::new("true", [""; 0])));
+        send(&job.fork("other"));
+    };
+}
+
 /// Every name that a `pub use` of the facade brings, with the module it is brought to.
 fn exported() -> Vec<(String, String)> {
     let text = include_str!("../src/lib.rs");

@@ -1,20 +1,29 @@
 //! The command line, word by word. [`settings`](crate::settings) says what it means together.
 
 mod agent;
+mod artifact;
 mod cache;
+mod exec;
 mod mcp;
 mod secrets;
 mod tools;
+mod workspace;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agent::{AgentArgs, ModelArgs};
+pub(crate) use self::artifact::{ArtifactCommand, ArtifactStoreArgs, LoadArgs, SaveArgs};
 pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
+pub(crate) use self::exec::ExecArgs;
 pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::secrets::{GivenSecret, SecretArgs};
 pub(crate) use self::tools::{SchemaForm, ToolFiles, ToolsCommand};
+pub(crate) use self::workspace::{
+    CollectArgs, DiffArgs, ForkArgs, GetArgs, InputArgs, LsArgs, NewArgs, PutArgs, RmArgs, StoreArgs,
+    WsCommand, WsRunArgs, WsShellArgs,
+};
 use crate::{env, exit, units};
 
 /// The whole command line.
@@ -37,6 +46,14 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a script in a fresh sandbox, pass on what it prints, and print its result as JSON
     Run(RunArgs),
+    /// Run one program in a fresh sandbox: a source in any language, or a command
+    Exec(ExecArgs),
+    /// Keep workspaces: directories that outlive the programs that run in them
+    #[command(subcommand, visible_alias = "workspace")]
+    Ws(WsCommand),
+    /// Keep files that outlive their workspaces, in versions
+    #[command(subcommand)]
+    Artifact(ArtifactCommand),
     /// Have a model write scripts for a task, run them, and print the result as JSON
     Agent(AgentArgs),
     /// Type Python step by step into one sandbox that keeps its variables
@@ -156,7 +173,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct FileArgs {
     /// Put a file or directory into the script's directory before it starts. `DIR:.` puts in what
     /// is in it. May be repeated
-    #[arg(id = "file", long = "file", value_name = "PATH[:NAME]")]
+    #[arg(id = "given_files", long = "file", value_name = "PATH[:NAME]")]
     pub(crate) given: Vec<String>,
     /// Save every file that the script makes or changes in its directory
     #[arg(long, value_name = "DIR")]
@@ -231,7 +248,7 @@ fn seconds_of_load(text: &str) -> Result<f64, String> {
 pub(crate) struct EngineArgs {
     /// How to make it: `native` from Linux namespaces, `docker` from containers, `local` as a plain
     /// subprocess with no isolation at all
-    #[arg(long = "engine", value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
+    #[arg(id = "engine", long, value_name = "NAME", default_value = "native", env = env::ENGINE, hide_env_values = true, value_parser = engine)]
     pub(crate) name: EngineName,
 }
 

@@ -3,8 +3,10 @@
 use std::error::Error;
 use std::io;
 
-use belljar::RuntimeError;
+use belljar::artifacts::ArtifactError;
 use belljar::engine::host::shortage;
+use belljar::workspace::WorkspaceError;
+use belljar::{Fault, RuntimeError};
 
 /// Why a command could not do its job.
 #[derive(Debug)]
@@ -13,6 +15,10 @@ pub(crate) enum CliError {
     Input(anyhow::Error),
     /// The library reported an error.
     Runtime(RuntimeError),
+    /// Something could not be done in a workspace.
+    Workspace(WorkspaceError),
+    /// Something could not be done with an artifact.
+    Artifact(ArtifactError),
     /// Stdout or stderr cannot be written.
     Output(io::Error),
     /// The system refused something ordinary.
@@ -35,11 +41,25 @@ impl CliError {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// Whose fault it is.
+    pub(crate) fn fault(&self) -> Fault {
+        match self {
+            Self::Input(_) => Fault::Caller,
+            Self::Runtime(error) => error.fault(),
+            Self::Workspace(error) => fault_of_workspace(error),
+            Self::Artifact(ArtifactError::Storage { .. } | ArtifactError::Damaged { .. }) => Fault::Backend,
+            Self::Artifact(_) => Fault::Caller,
+            Self::Output(_) | Self::System { .. } => Fault::Backend,
+        }
+    }
+
     /// What happened and why, written for a person.
     pub(crate) fn explain(&self) -> String {
         match self {
             Self::Input(error) => with_causes(error.as_ref()),
             Self::Runtime(error) => with_causes(error),
+            Self::Workspace(error) => with_causes(error),
+            Self::Artifact(error) => with_causes(error),
             Self::Output(error) => format!("cannot write the output: {}", with_causes(error)),
             Self::System { action, source } => format!("cannot {action}: {}", with_causes(source)),
         }
@@ -58,9 +78,43 @@ impl From<RuntimeError> for CliError {
     }
 }
 
+impl From<WorkspaceError> for CliError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
+    }
+}
+
+impl From<ArtifactError> for CliError {
+    fn from(error: ArtifactError) -> Self {
+        Self::Artifact(error)
+    }
+}
+
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
+    }
+}
+
+/// A file that is not there, or may not be read, is named by the caller. A disk that fails is not.
+fn fault_of_workspace(error: &WorkspaceError) -> Fault {
+    use io::ErrorKind as Kind;
+    match error.original() {
+        WorkspaceError::Engine { source, .. } => match source.downcast_ref::<RuntimeError>() {
+            Some(error) => error.fault(),
+            None => Fault::Backend,
+        },
+        WorkspaceError::Io { source, .. } => match source.kind() {
+            Kind::NotFound
+            | Kind::PermissionDenied
+            | Kind::AlreadyExists
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::InvalidInput => Fault::Caller,
+            _ => Fault::Backend,
+        },
+        WorkspaceError::Stale { .. } | WorkspaceError::Abandoned { .. } => Fault::Backend,
+        _ => Fault::Caller,
     }
 }
 

@@ -42,13 +42,11 @@ fn meaning(outcome: &Result<End, CliError>) -> ExitCode {
         Ok(End::Interrupted(Interrupt::Keyboard)) => ExitCode::Interrupted,
         Ok(End::Interrupted(Interrupt::Terminate)) => ExitCode::Terminated,
         Ok(End::Interrupted(Interrupt::HangUp)) => ExitCode::HungUp,
-        Err(CliError::Input(_)) => ExitCode::Usage,
-        Err(CliError::Runtime(error)) => match error.fault() {
+        Err(error) if error.is_closed_pipe() => ExitCode::ClosedPipe,
+        Err(error) => match error.fault() {
             Fault::Caller => ExitCode::Usage,
             _ => ExitCode::Infra,
         },
-        Err(error) if error.is_closed_pipe() => ExitCode::ClosedPipe,
-        Err(CliError::Output(_) | CliError::System { .. }) => ExitCode::Infra,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::GuestPath;
@@ -74,7 +74,7 @@ pub(crate) fn stdin(options: &RunArgs) -> Stdin {
 }
 
 /// Whether stdin is the null device.
-fn is_nothing() -> bool {
+pub(crate) fn is_nothing() -> bool {
     let Ok(found) = rustix::fs::fstat(io::stdin()) else { return true };
     let null = rustix::fs::stat("/dev/null");
     FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
@@ -82,9 +82,18 @@ fn is_nothing() -> bool {
 }
 
 /// Whether stdin is a terminal that somebody else reads. Reading it would stop this process.
-fn is_in_the_background() -> bool {
+pub(crate) fn is_in_the_background() -> bool {
     io::stdin().is_terminal()
         && rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group != rustix::process::getpgrp())
+}
+
+/// Reads `PATH` or `PATH:NAME`, for a program that is no script. `.` is what is in a directory.
+pub(crate) fn given_file(option: &str) -> Result<(PathBuf, String)> {
+    let request = add_file(ExecutionRequest::new(""), option)?;
+    match request.files.into_iter().next() {
+        Some(InputFile { path, content: FileContent::Host(host), .. }) => Ok((host, path)),
+        _ => bail!("it is no file"),
+    }
 }
 
 /// Reads `PATH` or `PATH:NAME`.

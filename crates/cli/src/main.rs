@@ -3,6 +3,7 @@
 //! ```text
 //!  args ──► settings ──► commands/{run,agent,shell,…} ──► belljar (the library)
 //!   what was typed  what it means     │
+//!                                     ├► program   runs programs in workspaces (ws, exec)
 //!                                     ├► printer   the only way to stdout and stderr
 //!                                     │  ├ terminal_text   makes other text safe for a terminal
 //!                                     │  └ pictures        shows what a script displays
@@ -15,6 +16,7 @@
 mod agent_view;
 mod args;
 mod commands;
+mod data;
 mod env;
 mod error;
 mod exit;
@@ -28,6 +30,7 @@ mod panics;
 mod pictures;
 mod pretty;
 mod printer;
+mod program;
 mod progress;
 mod requirements;
 mod script;

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use belljar::text::json_line;
-use belljar::{Event, EventKind, ExecutionResult, LogLevel};
+use belljar::{Event, EventKind, ExecutionResult, LogLevel, OutputStream};
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
@@ -63,6 +63,15 @@ struct End {
 enum Stream {
     Stdout,
     Stderr,
+}
+
+impl From<OutputStream> for Stream {
+    fn from(stream: OutputStream) -> Self {
+        match stream {
+            OutputStream::Stderr => Self::Stderr,
+            _ => Self::Stdout,
+        }
+    }
 }
 
 /// What is said about a failure besides the failure itself.
@@ -284,6 +293,31 @@ impl Printer {
                 self.write(stream, &shown)
             }
             false => self.write(stream, text),
+        }
+    }
+
+    /// Whether what a program prints is shown as text, and not handed on as it is.
+    pub(crate) fn shows_text(&self, stream: OutputStream) -> bool {
+        self.is_terminal(stream.into())
+    }
+
+    /// Writes what a program printed, as text.
+    pub(crate) fn program(&self, stream: OutputStream, text: &str) -> io::Result<()> {
+        self.script(stream.into(), text)
+    }
+
+    /// Writes what a program printed, byte for byte.
+    pub(crate) fn bytes(&self, stream: OutputStream, bytes: &[u8]) -> io::Result<()> {
+        let Some(last) = bytes.last() else { return Ok(()) };
+        let stream = Stream::from(stream);
+        ends()[stream as usize].is_mid_line = *last != b'\n';
+        match stream {
+            Stream::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes)?;
+                out.flush()
+            }
+            Stream::Stderr => io::stderr().lock().write_all(bytes),
         }
     }
 

@@ -34,6 +34,10 @@ pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 /// The kind of terminal.
 pub const TERM: &str = "TERM";
+/// Where workspaces are kept.
+pub const WORKSPACES: &str = "BELLJAR_WORKSPACES";
+/// Where artifacts are kept.
+pub const ARTIFACTS: &str = "BELLJAR_ARTIFACTS";
 /// The user's directory for sockets.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Where pyenv keeps interpreters.
@@ -85,7 +89,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 25] = [
+pub const ALL: [Variable; 27] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -115,6 +119,18 @@ pub const ALL: [Variable; 25] = [
         TERM,
         Reader::Command,
         "The kind of terminal. With `dumb`, or not set, `belljar shell` neither edits lines nor uses colours.",
+    ),
+    variable(
+        WORKSPACES,
+        Reader::Command,
+        "Where workspaces are kept, where `--store` is not given. If not set: `belljar/workspaces` in \
+         `XDG_DATA_HOME`, else in `~/.local/share`. Each engine has a directory in it.",
+    ),
+    variable(
+        ARTIFACTS,
+        Reader::Command,
+        "Where artifacts are kept: a directory, or `s3://BUCKET/PREFIX`. If not set: `belljar/artifacts` in \
+         `XDG_DATA_HOME`, else in `~/.local/share`.",
     ),
     variable(MODEL_KEY, Reader::Command, "The key for the model of `belljar agent`, wherever it is."),
     variable(
@@ -148,7 +164,11 @@ pub const ALL: [Variable; 25] = [
         "The user's home: the cache, interpreters of pyenv and uv, keys for docker.",
     ),
     variable(XDG_CACHE_HOME, Reader::Library, "The user's cache directory; see `BELLJAR_CACHE`."),
-    variable(XDG_DATA_HOME, Reader::Library, "Interpreters are looked for in its `uv/python`."),
+    variable(
+        XDG_DATA_HOME,
+        Reader::Library,
+        "Interpreters are looked for in its `uv/python`. The command keeps workspaces and artifacts in its `belljar`.",
+    ),
     variable(PYENV_ROOT, Reader::Library, "Interpreters are looked for in its `versions`."),
     variable(UV_PYTHON_INSTALL_DIR, Reader::Library, "Interpreters are looked for in it."),
     variable(

@@ -12,7 +12,11 @@ the gateway is started with the same Python. One line of JSON on stdout says how
 
 The socket is there only after the gateway has answered, so whoever finds it can connect. A token is
 taken from BELLJAR_JUPYTER_TOKEN, or made. Everything that Jupyter keeps goes below `.jupyter` in the
-working directory. Kernels work in DIR, which is the working directory unless it is named.
+working directory. Kernels work in DIR, which is the working directory unless it is named, and is made
+if it is not there.
+
+Where a program may not ask for the machine's network interfaces, zmq cannot listen on TCP: it ends the
+process that tries. There kernels are reached by Unix sockets below `.jupyter`, and start with LAUNCHER.
 
 All ends when stdin is closed (without --stay), with SIGTERM, or with the gateway: first the gateway is
 asked to end, then it and whatever kernels have started is killed.
@@ -40,6 +44,36 @@ END_WITHIN = 3.0
 PORTS_TRIED = 3
 LINES_KEPT = 20
 LONGEST_LINE = 500
+# A kernel listens on TCP even if it is reached otherwise: for processes that it forks. The same is done
+# with Unix sockets here.
+LAUNCHER = """\
+import itertools, os, sys, tempfile
+del sys.path[0]
+import zmq
+
+LOOPBACK = "tcp://127.0.0.1"
+directory = tempfile.mkdtemp(prefix="zmq-")
+numbers = itertools.count(1)
+listen, connect = zmq.Socket.bind_to_random_port, zmq.Socket.connect
+
+def listen_here(socket, address, *arguments, **options):
+    if address != LOOPBACK:
+        return listen(socket, address, *arguments, **options)
+    number = next(numbers)
+    socket.bind(f"ipc://{directory}/{number}")
+    return number
+
+def connect_here(socket, address):
+    text = address.decode() if isinstance(address, bytes) else address
+    host, _, port = text.rpartition(":")
+    path = f"{directory}/{port}"
+    is_here = host == LOOPBACK and os.path.exists(path)
+    return connect(socket, "ipc://" + path if is_here else address)
+
+zmq.Socket.bind_to_random_port, zmq.Socket.connect = listen_here, connect_here
+from ipykernel import kernelapp
+kernelapp.launch_new_instance()
+"""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -61,17 +95,21 @@ class Gateway:
 
     def __init__(self, home, workspace, token):
         self.port = free_port()
+        has_tcp = may_list_interfaces()
+        variables = environment(home)
+        if not has_tcp:
+            install_launcher(home, variables["JUPYTER_DATA_DIR"])
         config = os.path.join(home, "gateway.json")
         remove(config)
         with open(config, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            json.dump(settings(self.port, token, workspace), file)
+            json.dump(settings(self.port, token, workspace, has_tcp), file)
         self.config = config
         self.lines = collections.deque(maxlen=LINES_KEPT)
         # It starts in a directory of ours: modules of a workspace must not shadow its own.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "kernel_gateway", "--config=" + config],
             cwd=home,
-            env=environment(home),
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -118,7 +156,7 @@ class Gateway:
         remove(self.config)
 
 
-def settings(port, token, workspace):
+def settings(port, token, workspace, has_tcp):
     """A file, so that the token is on no command line and in no environment."""
     return {
         "KernelGatewayApp": {
@@ -135,7 +173,7 @@ def settings(port, token, workspace):
         "ZMQChannelsWebsocketConnection": {"limit_rate": False},
         "KernelRestarter": {"time_to_dead": 0.25, "random_ports_until_alive": False},
         # A kernel that is restarted because it does not listen is not asked for long.
-        "KernelManager": {"shutdown_wait_time": 1.0},
+        "KernelManager": {"shutdown_wait_time": 1.0, "transport": "tcp" if has_tcp else "ipc"},
     }
 
 
@@ -150,6 +188,27 @@ def environment(home):
     kept["JUPYTER_NO_CONFIG"] = "1"
     kept["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
     return kept
+
+
+def may_list_interfaces():
+    """Whether zmq may ask what it asks before it listens on TCP."""
+    try:
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()
+    except OSError:
+        return False
+    return True
+
+
+def install_launcher(home, data):
+    """A kernel of the usual name that starts with LAUNCHER."""
+    launcher = os.path.join(home, "launcher.py")
+    directory = os.path.join(data, "kernels", "python3")
+    os.makedirs(directory, exist_ok=True)
+    with open(launcher, "w") as file:
+        file.write(LAUNCHER)
+    argv = [sys.executable, "-Xfrozen_modules=off", launcher, "-f", "{connection_file}"]
+    with open(os.path.join(directory, "kernel.json"), "w") as file:
+        json.dump({"argv": argv, "display_name": "Python 3", "language": "python"}, file)
 
 
 def free_port():
@@ -345,6 +404,7 @@ def main():
 
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
+        os.makedirs(workspace, exist_ok=True)
         gateway, version = start(home, workspace, token, wishes)
     except Ended:
         kill_descendants()

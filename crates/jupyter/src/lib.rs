@@ -17,7 +17,8 @@
 //! * `kernel` is what callers hold. `driver` is the task behind it, which alone talks to the kernel;
 //!   `run` is one run of it, `progress` decides when that is over.
 //! * `output` is what a run gives, `content` reads it from messages, `collected` puts it in order.
-//! * `pip` makes installations quiet. `local` is a gateway that is a process of ours, unconfined.
+//! * `said` reads what the gateway's program says. `local` is a gateway that is a process of ours,
+//!   unconfined. `pip` makes installations quiet.
 //!
 //! The kernel runs code that a model wrote, so nothing that comes from it is believed further than
 //! that: messages are bounded, data that is not what its MIME type says is refused, and memory does
@@ -51,6 +52,7 @@ mod pip;
 mod progress;
 mod rest;
 mod run;
+mod said;
 mod transport;
 mod websocket;
 
@@ -60,6 +62,7 @@ pub use kernel::Kernel;
 pub use local::LocalGateway;
 pub use output::{KernelError, KernelEvent, KernelOutput, KernelRun, KernelStatus, Limits};
 pub use pip::silence_pip;
+pub use said::gateway_token;
 pub use transport::Transport;
 
 /// The program that runs a gateway behind a Unix socket: see its first lines. It needs Python 3.9 or

@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use belljar_core::environment;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, watch};
 
-use crate::error::printable;
-use crate::{GATEWAY_PROGRAM, Gateway, JupyterError, Transport};
+use crate::{GATEWAY_PROGRAM, Gateway, JupyterError, Transport, gateway_token};
 
 /// How long the program may take to say how the start went. It gives up earlier by itself.
 const START_WITHIN: Duration = Duration::from_secs(90);
@@ -31,18 +29,6 @@ pub struct LocalGateway {
     process: u32,
     until: oneshot::Sender<()>,
     ended: watch::Receiver<bool>,
-}
-
-/// The program's one line.
-#[derive(Deserialize)]
-struct Said {
-    status: String,
-    #[serde(default)]
-    token: String,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    stderr: Vec<String>,
 }
 
 impl LocalGateway {
@@ -100,7 +86,6 @@ impl LocalGateway {
 
 /// Waits for the program's line. The token is in it.
 async fn token(stdout: ChildStdout) -> Result<String, JupyterError> {
-    let gave_up = |reason: &str, said: String| JupyterError::Gateway { reason: reason.to_owned(), said };
     let mut line = Vec::new();
     let mut reader = stdout.take(MOST_SAID);
     let reading =
@@ -108,14 +93,7 @@ async fn token(stdout: ChildStdout) -> Result<String, JupyterError> {
     if tokio::time::timeout(START_WITHIN, reading).await.is_err() {
         return Err(JupyterError::Silent { what: "its start".into(), within: START_WITHIN });
     }
-    let said: Said =
-        serde_json::from_slice(&line).map_err(|_| gave_up("it ended without a word", String::new()))?;
-    if said.status == "ready" {
-        return Ok(said.token);
-    }
-    let lines = said.stderr[said.stderr.len().saturating_sub(3)..].join(" / ");
-    let words = if lines.is_empty() { lines } else { format!("; it said: {}", printable(&lines, 600)) };
-    Err(gave_up(&printable(&said.reason, 200), words))
+    gateway_token(&line)
 }
 
 /// Waits for the program, and ends it when nobody wants it any more. If the tokio runtime ends first,

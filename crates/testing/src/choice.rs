@@ -28,7 +28,7 @@ pub fn cache() -> PathBuf {
 
 /// What the local engine is tested with: the protocol. Scripts elsewhere may be attacks, and
 /// nothing would hold them.
-const ON_LOCAL: [&str; 31] = [
+const ON_LOCAL: [&str; 33] = [
     "it/channel.rs",
     "it/dependencies.rs",
     "it/endings.rs",
@@ -49,6 +49,8 @@ const ON_LOCAL: [&str; 31] = [
     "mcp/tests/it/hostile.rs",
     "mcp/tests/it/official.rs",
     "mcp/tests/it/remote.rs",
+    "workspace/tests/blocks/main.rs",
+    "workspace/tests/jupyter/main.rs",
     "workspace/tests/conformance/collecting.rs",
     "workspace/tests/conformance/endings.rs",
     "workspace/tests/conformance/inputs.rs",

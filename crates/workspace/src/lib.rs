@@ -19,7 +19,7 @@
 //! * [`model`]: what is said, with its JSON. [`contract`]: who is asked.
 //! * [`context`]: deadline, cancellation and values of one call.
 //! * [`layout`] and [`telemetry`]: names of directories, variables, spans and fields.
-//! * [`blocks`] finds code in a text, [`languages`] says how to run it.
+//! * [`blocks`] finds code in a text, [`languages`] says how to run it, [`executor`] runs it.
 //! * [`globs`] says which paths a pattern means, [`mime`] what a file is, [`digest`] whether two
 //!   trees are the same.
 //! * [`metadata`]: the record of a workspace. [`registry`]: workspaces that are used again.
@@ -34,7 +34,10 @@ pub mod contract;
 pub mod digest;
 pub mod env;
 mod error;
+pub mod executor;
 pub mod globs;
+#[cfg(feature = "jupyter")]
+pub mod jupyter;
 pub mod kept;
 pub mod languages;
 pub mod layout;
@@ -56,9 +59,12 @@ pub use contract::{
 pub use digest::dir_digest;
 pub use env::{RunEnvProvider, env_injecting_engine, env_injecting_executor};
 pub use error::WorkspaceError;
+pub use executor::{BlockExecutor, BlockExecutorOptions};
 pub use globs::{GlobSet, normalize_globs};
-pub use kept::{OpenWorkspace, Workspaces, WorkspacesOptions};
-pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block};
+#[cfg(feature = "jupyter")]
+pub use jupyter::{JupyterExecution, JupyterExecutor, JupyterOptions};
+pub use kept::{OpenWorkspace, StreamedProgram, Streaming, Workspaces, WorkspacesOptions};
+pub use languages::{BlockPlan, BlockSpec, Language, build_block_spec, plan_block, plan_block_in};
 pub use mime::{is_text_mime, mime_type};
 pub use model::{
     BlockResult, Capabilities, CodeBlock, CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult,

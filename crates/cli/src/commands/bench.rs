@@ -7,6 +7,7 @@
 //! * `load`: many callers at once, and a burst. Everything shares the processor with everything.
 //! * `density`: many cells alive at once, what each one costs, and whether they slow a call down.
 //! * `volume`: much output.
+//! * `workspaces`: programs and files in workspaces that stay.
 //! * `floor`: Python without a sandbox.
 //! * `containers`: instead of the above, the docker engine's containers, which are reused.
 //! * `soak`: on request, very many runs, and whether anything grows.
@@ -21,6 +22,7 @@ mod report;
 mod soak;
 mod tools;
 mod volume;
+mod workspaces;
 mod yardstick;
 
 use std::path::PathBuf;
@@ -102,6 +104,8 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     load::measure(runtime, options, &mut report).await?;
     say("measuring much output…")?;
     volume::measure(runtime, count, &mut report).await?;
+    say("measuring workspaces…")?;
+    workspaces::measure(runtime, count, &mut report).await?;
     say("measuring the egress proxy…")?;
     network::measure(count, &mut report).await?;
     say("measuring many cells…")?;

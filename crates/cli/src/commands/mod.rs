@@ -1,16 +1,21 @@
 //! One file per command, and what all commands have around them.
 
 mod agent;
+mod artifact;
 mod bench;
 mod build;
 mod cache;
 mod docker;
 mod doctor;
+mod exec;
 mod manual;
 mod missing_module;
 mod run;
 mod shell;
 mod tools;
+mod ws;
+
+pub(crate) use self::run::advice;
 
 use std::time::Duration;
 
@@ -47,6 +52,9 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
         let verbose = arguments.verbose;
         match arguments.command {
             Command::Run(options) => run::run(options, verbose).await,
+            Command::Exec(options) => exec::exec(options, verbose).await,
+            Command::Ws(command) => ws::ws(command, verbose).await,
+            Command::Artifact(command) => artifact::artifact(command).await,
             Command::Agent(options) => agent::agent(options, verbose).await,
             Command::Shell(options) => shell::shell(options, verbose).await,
             Command::Doctor(options) => doctor::doctor(options).await,

@@ -179,7 +179,13 @@ pub(super) async fn prepare(
     let sandbox = runtime.prepare_with(blueprint, tools, &mut |step| preparation.show(&step)).await;
     drop(preparation);
     let sandbox = sandbox?;
-    if runtime.engine_name() == "local" && !printer.is_for_people() {
+    warn(printer, runtime.engine_name(), &sandbox)?;
+    Ok(sandbox)
+}
+
+/// Says what whoever uses a sandbox should know.
+pub(crate) fn warn(printer: &Printer, engine: &str, sandbox: &Sandbox) -> Result<(), CliError> {
+    if engine == "local" && !printer.is_for_people() {
         // A reader of stdout alone finds it in the result's warnings.
         printer.warning("no isolation: --engine local runs scripts as plain subprocesses")?;
     }
@@ -189,11 +195,11 @@ pub(super) async fn prepare(
             printer.warning(&quoted(warning))?;
         }
     }
-    Ok(sandbox)
+    Ok(())
 }
 
 /// What to do about a failure, if an option can help. `near` is where the script's file is.
-pub(super) fn advice(result: &ExecutionResult, settings: &Settings, near: Option<&Path>) -> Option<String> {
+pub(crate) fn advice(result: &ExecutionResult, settings: &Settings, near: Option<&Path>) -> Option<String> {
     let ResourceLimits {
         execution_timeout_sec, cpu_time_sec, memory_mb, pids_limit, max_output_bytes, ..
     } = settings.blueprint.config.resource_limits;

@@ -26,9 +26,16 @@ impl Outcome {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_belljar"));
     command.args(arguments).env("BELLJAR_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
-    for name in
-        ["BELLJAR_SANDBOX", "BELLJAR_ENGINE", "BELLJAR_TIMEOUT", "BELLJAR_MEMORY", "BELLJAR_LOG", "RUST_LOG"]
-    {
+    for name in [
+        "BELLJAR_SANDBOX",
+        "BELLJAR_ENGINE",
+        "BELLJAR_TIMEOUT",
+        "BELLJAR_MEMORY",
+        "BELLJAR_LOG",
+        "BELLJAR_WORKSPACES",
+        "BELLJAR_ARTIFACTS",
+        "RUST_LOG",
+    ] {
         command.env_remove(name);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -11,7 +11,7 @@ use crate::belljar::{Outcome, belljar, command, finish, run_json};
 
 /// Whether a daemon answers. If not, it says why. It panics if `BELLJAR_TEST_REQUIRE` lists
 /// `docker`.
-fn has_daemon() -> bool {
+pub(crate) fn has_daemon() -> bool {
     let asked = Command::new("docker").args(["version", "--format", "{{.Server.Version}}"]).output();
     if asked.is_ok_and(|output| output.status.success()) {
         return true;

@@ -24,6 +24,11 @@ fn the_chapter_about_agents_tells_the_truth() {
     chapter(include_str!("../../../../docs/guide/agents.md"), 1);
 }
 
+#[test]
+fn the_chapter_about_workspaces_tells_the_truth() {
+    chapter(include_str!("../../../../docs/guide/workspaces.md"), 32);
+}
+
 fn chapter(text: &str, commands: usize) {
     let place = tempfile::tempdir().unwrap();
     let mut run = 0;
@@ -89,6 +94,8 @@ fn console(block: &str, place: &Path) -> usize {
             .current_dir(place)
             .env("PATH", &path)
             .env("BELLJAR_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
+            .env("BELLJAR_WORKSPACES", place.join(".workspaces"))
+            .env("BELLJAR_ARTIFACTS", place.join(".artifacts"))
             .stdin(std::process::Stdio::null())
             .output()
             .unwrap();

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod agent;
+mod artifacts;
 mod bad_input;
 mod belljar;
 mod cache;
@@ -11,6 +12,7 @@ mod dependencies;
 mod displays;
 mod docker;
 mod doctor;
+mod exec;
 mod exit_codes;
 mod guide;
 mod inherited;
@@ -30,3 +32,6 @@ mod signals;
 mod terminal;
 mod tmux;
 mod tools;
+mod workspace_runs;
+mod workspace_shell;
+mod workspaces;

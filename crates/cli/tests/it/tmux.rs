@@ -76,6 +76,12 @@ impl Tmux {
         self.ask(&["paste-buffer", "-p", "-d"]);
     }
 
+    /// Makes the terminal larger or smaller.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.ask(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
     /// What the terminal shows and has shown, without empty lines at the end.
     pub(crate) fn screen(&self) -> String {
         let output = self.ask(&["capture-pane", "-p", "-S", "-"]);

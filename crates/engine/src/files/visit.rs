@@ -47,7 +47,11 @@ impl Found<'_> {
     /// Opens it, if it is still a regular file. Nothing is waited for.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(self.place, self.name, flags, Mode::empty())?;
+        // Reading a new file would otherwise be a write to its inode. Only its owner may ask that.
+        let file = match rustix::fs::openat(self.place, self.name, flags | OFlags::NOATIME, Mode::empty()) {
+            Err(Errno::PERM) => rustix::fs::openat(self.place, self.name, flags, Mode::empty())?,
+            opened => opened?,
+        };
         match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
             FileType::RegularFile => Ok(file.into()),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
@@ -187,7 +191,9 @@ impl<'a> Visitor<'a> {
         if self.closed == Closed::LeftOut {
             return Ok(());
         }
-        let shown: String = path.to_string_lossy().chars().take(60).collect();
+        let mut shown = path.to_string_lossy().into_owned();
+        let end = (0..=60).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or(0);
+        shown.truncate(end);
         let why = format!("{shown}… is too deep: at most {DEEPEST} directories are looked into");
         Err(io::Error::new(io::ErrorKind::InvalidInput, why))
     }

@@ -47,6 +47,8 @@ pub fn template_settings(blueprint: &Blueprint) -> serde_json::Value {
     serde_json::json!({
         "preload": blueprint.config.preload,
         "dependencies": blueprint.config.dependencies,
+        // Whether its cells become programs.
+        "programs": blueprint.has_terminals,
         "host_tools": blueprint.host_tools.iter().map(face).collect::<Vec<_>>(),
         // Names only. A tool file that asks for one while it is loaded is loaded in the cell.
         "secrets": if blueprint.tools.is_empty() { &[][..] } else { &blueprint.config.secrets },

@@ -59,7 +59,7 @@ pub(super) fn lay_out(
     Packages { layer, vouched }: Packages<'_>,
     granted: Vec<Granted>,
 ) -> Result<GuestRoot, EngineError> {
-    let mut entries = system();
+    let mut entries = system(blueprint.has_terminals);
     entries.extend(devices());
     if blueprint.has_terminals {
         entries.push(RootEntry::Directory { path: "/dev/pts".into() });
@@ -142,7 +142,7 @@ pub(super) fn lay_out(
 /// Programs and libraries of the host's system, read-only. `/usr/local`, `/usr/src` and most of
 /// `/usr/share` are left out: a guest does not see what is not the distribution's own, or not
 /// needed to run.
-fn system() -> Vec<RootEntry> {
+fn system(with_toolchains: bool) -> Vec<RootEntry> {
     let mut entries = vec![
         RootEntry::Proc { path: "/proc".into() },
         RootEntry::Directory { path: layout::WORKSPACE.into() },
@@ -165,6 +165,9 @@ fn system() -> Vec<RootEntry> {
         if Path::new(path).is_dir() {
             entries.push(bind(path, path));
         }
+    }
+    if with_toolchains {
+        entries.extend(toolchains().into_iter().map(|path| bind(path.clone(), path)));
     }
     for path in ["/bin", "/lib", "/lib32", "/lib64", "/libx32"] {
         match std::fs::read_link(path) {
@@ -189,6 +192,34 @@ fn system() -> Vec<RootEntry> {
         }
     }
     entries
+}
+
+/// What compilers and interpreters of other languages need of the system, as far as it is there:
+/// headers, their libraries, and the settings without which Java does not start.
+fn toolchains() -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = [
+        "/usr/include",
+        "/usr/libexec",
+        "/usr/share/java",
+        "/usr/share/lua",
+        "/usr/share/nodejs",
+        "/usr/share/perl",
+        "/usr/share/perl5",
+        "/usr/share/php",
+        "/usr/share/R",
+        "/usr/share/rubygems-integration",
+    ]
+    .into_iter()
+    .map(PathBuf::from)
+    .collect();
+    for (parent, prefix) in [("/etc", "java-"), ("/usr/share", "go-"), ("/etc", "R")] {
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+        places.extend(ours.map(|entry| entry.path()));
+    }
+    places.retain(|path| path.symlink_metadata().is_ok_and(|found| found.is_dir()));
+    places.sort();
+    places
 }
 
 fn devices() -> Vec<RootEntry> {

@@ -161,6 +161,10 @@ impl Engine for NoEngine {
         self.name().to_owned()
     }
 
+    fn kept_owner(&self) -> Option<u32> {
+        None
+    }
+
     fn settle(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -1,7 +1,7 @@
 //! The task that serves one program, from its start to its end.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use belljar_core::wire::{Envelope, GuestFrame, HostFrame, Lines, StartProgram};
@@ -178,13 +178,17 @@ impl Driver {
         self.held.cell().send(line);
         loop {
             let heard = {
-                let Self { held, input, orders, .. } = self;
+                let Self { held, input, orders, sink, .. } = self;
                 let cell = held.cell();
+                let output = poll_fn(|cx| {
+                    let room = sink.poll_room(cx);
+                    poll(&mut *cell, input, room, cx)
+                });
                 tokio::select! {
                     biased;
                     call = deadlines.call() => Heard::Call(call),
                     order = orders.recv() => Heard::Order(order),
-                    output = poll_fn(|cx| poll(&mut *cell, input, cx)) => Heard::Cell(output),
+                    output = output => Heard::Cell(output),
                 }
             };
             let ending = match heard {
@@ -295,7 +299,7 @@ impl Driver {
             loop {
                 let Self { held, input, .. } = self;
                 let cell = held.cell();
-                match poll_fn(|cx| poll(&mut *cell, input, cx)).await {
+                match poll_fn(|cx| poll(&mut *cell, input, Poll::Ready(()), cx)).await {
                     Output::Burst(burst) => self.take_in(&burst),
                     Output::Closed => break,
                 }
@@ -308,8 +312,8 @@ impl Driver {
 
 const STREAMS: [OutputStream; 2] = [OutputStream::Stdout, OutputStream::Stderr];
 
-/// Writes what can be written, and reads what is there.
-fn poll(cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) -> Poll<Output> {
+/// Writes what can be written, and reads what is there if there is room for it.
+fn poll(cell: &mut dyn Cell, input: &mut Input, room: Poll<()>, cx: &mut Context<'_>) -> Poll<Output> {
     if let Err(error) = cell.come_here() {
         tracing::warn!(%error, "a cell cannot be listened to any more");
         cell.kill();
@@ -321,5 +325,6 @@ fn poll(cell: &mut dyn Cell, input: &mut Input, cx: &mut Context<'_>) -> Poll<Ou
         input.poll(cell, cx);
         let _ = cell.poll_flush(cx);
     }
+    ready!(room);
     cell.poll_output(cx)
 }

@@ -18,6 +18,7 @@ mod running;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use belljar_core::config::ResourceLimits;
@@ -36,6 +37,13 @@ use crate::{RuntimeError, Sandbox};
 pub trait ProgramSink: Send + 'static {
     /// Takes some bytes.
     fn take(&mut self, stream: OutputStream, bytes: &[u8]);
+
+    /// Whether it can take more. While it cannot, the program is not read from, and soon waits
+    /// itself. Its time goes on. Once it is killed, what it left in its pipes is handed over all
+    /// the same.
+    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 impl<F: FnMut(OutputStream, &[u8]) + Send + 'static> ProgramSink for F {

@@ -17,14 +17,6 @@ use super::{Inner, of_file, record};
 use crate::layout::{INPUTS, SCRIPT_MODE, SKILLS};
 use crate::{Context, InputRecord, InputSpec, Timestamp, Workspace, WorkspaceError, WorkspaceMetadata};
 
-/// Where inputs go, and for whom.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    ctx: &'a Context,
-    ws: &'a Workspace,
-    kept: &'a KeptWorkspace,
-}
-
 impl Inner {
     /// Stages inputs, in order. Those that were staged are recorded, also if a later one fails.
     pub(super) async fn stage_all(
@@ -34,11 +26,11 @@ impl Inner {
         specs: Vec<InputSpec>,
     ) -> Result<(), WorkspaceError> {
         let kept = self.kept(ws)?;
-        let place = Place { ctx, ws, kept: &kept };
+        let staging = Staging { inner: self, ctx, ws, kept: &kept };
         let mut records: Vec<InputRecord> = Vec::new();
         let mut failure = None;
         for spec in &specs {
-            match self.stage_one(place, spec, &records).await {
+            match staging.stage_one(spec, &records).await {
                 Ok(record) => records.push(record),
                 Err(error) => {
                     failure = Some(error);
@@ -49,14 +41,23 @@ impl Inner {
         record::change(&kept, move |record| record.inputs.extend(records)).await?;
         failure.map_or(Ok(()), Err)
     }
+}
 
+/// What is the same for all inputs of one call.
+struct Staging<'a> {
+    inner: &'a Inner,
+    ctx: &'a Context,
+    ws: &'a Workspace,
+    kept: &'a KeptWorkspace,
+}
+
+impl Staging<'_> {
     async fn stage_one(
         &self,
-        place: Place<'_>,
         spec: &InputSpec,
         earlier: &[InputRecord],
     ) -> Result<InputRecord, WorkspaceError> {
-        let Place { ws, kept, .. } = place;
+        let kept = self.kept;
         let invalid = |reason: &str| WorkspaceError::InvalidInput {
             from: spec.from.clone(),
             reason: reason.to_owned(),
@@ -87,18 +88,18 @@ impl Inner {
                     (None, true) => pinned_version(kept, &asked.name, &staged.to, earlier).await?,
                     (version, _) => version,
                 };
-                staged.version = Some(self.stage_artifact(place, &asked.name, pinned, &to).await?);
+                staged.version = Some(self.stage_artifact(&asked.name, pinned, &to).await?);
                 staged.resolved = asked.name;
             }
             "host" => {
                 let path = self.granted(source)?;
                 staged.resolved = path.display().to_string();
                 // A link out of a cell leads nowhere.
-                if spec.wants_link() && self.capabilities.isolation == "none" {
+                if spec.wants_link() && self.inner.capabilities.isolation == "none" {
                     staged.mode = "link".to_owned();
                     link(kept, &to, path.into_os_string()).await?;
                 } else {
-                    self.copy_host(ws, kept, &path, &to).await?;
+                    self.copy_host(&path, &to).await?;
                 }
             }
             "workspace" | "skill" => {
@@ -122,18 +123,17 @@ impl Inner {
 
     async fn stage_artifact(
         &self,
-        Place { ctx, ws, kept }: Place<'_>,
         name: &str,
         version: Option<u64>,
         to: &GuestPath,
     ) -> Result<u64, WorkspaceError> {
-        let (service, session) = artifacts(ctx)?;
+        let (service, session) = artifacts(self.ctx)?;
         let failed = || WorkspaceError::engine("artifact", "load an input");
         let opened = service.open(&session, name, version).await.map_err(failed())?;
         let opened =
             opened.ok_or_else(|| WorkspaceError::NotFound { what: "artifact", name: name.to_owned() })?;
-        self.check_room(ws, kept, opened.info.size_bytes).await?;
-        write_stream(kept, to, opened.stream).await.map_err(of_file("write", to.as_str()))?;
+        self.inner.check_room(self.ws, self.kept, opened.info.size_bytes).await?;
+        write_stream(self.kept, to, opened.stream).await.map_err(of_file("write", to.as_str()))?;
         Ok(opened.info.version)
     }
 
@@ -144,31 +144,26 @@ impl Inner {
             || WorkspaceError::NotGranted { what: "host path", name: given.display().to_string() };
         // Not even whether it is there is said of anything else.
         let path = belljar_engine::real_path(&given).map_err(|_| not_granted())?;
-        let roots = self.options.host_roots.iter().filter_map(|root| belljar_engine::real_path(root).ok());
+        let roots =
+            self.inner.options.host_roots.iter().filter_map(|root| belljar_engine::real_path(root).ok());
         match roots.into_iter().any(|root| path.starts_with(root)) {
             true => Ok(path),
             false => Err(not_granted()),
         }
     }
 
-    async fn copy_host(
-        &self,
-        ws: &Workspace,
-        kept: &KeptWorkspace,
-        path: &Path,
-        to: &GuestPath,
-    ) -> Result<(), WorkspaceError> {
+    async fn copy_host(&self, path: &Path, to: &GuestPath) -> Result<(), WorkspaceError> {
         let found = std::fs::symlink_metadata(path).map_err(WorkspaceError::io("read", path))?;
         if found.is_dir() {
             let to = to.as_str().to_owned();
             let spec = crate::DirectorySpec { source: path.to_owned(), to, ..Default::default() };
-            return self.stage(ws, spec).await;
+            return self.inner.stage(self.ws, spec).await;
         }
         use std::os::unix::fs::MetadataExt;
-        self.check_room(ws, kept, found.len()).await?;
+        self.inner.check_room(self.ws, self.kept, found.len()).await?;
         let file = belljar_engine::open_file(path).map_err(WorkspaceError::io("read", path))?;
         let (to, mode) = (to.clone(), found.mode() & 0o777);
-        let copied = kept.with(move |tree| tree.copy_file_from(&file, &to, mode | 0o600));
+        let copied = self.kept.with(move |tree| tree.copy_file_from(&file, &to, mode | 0o600));
         copied.await.map_err(WorkspaceError::io("copy", path))
     }
 }

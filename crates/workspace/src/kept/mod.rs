@@ -18,6 +18,7 @@
 //!   workspace's own record of them.
 //! * `runner` runs programs; `capture` keeps what they print; `disk` watches how much they write.
 //! * `session` is a program that is talked to, `lines` what it printed so far.
+//! * `streaming` hands on what a program prints as it comes, and nothing of that is kept.
 //! * `open` is the short way for Rust; `diff` compares two workspaces.
 
 mod capture;
@@ -37,6 +38,7 @@ mod record;
 mod runner;
 mod session;
 mod stage;
+mod streaming;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -44,11 +46,13 @@ use std::time::Duration;
 
 use belljar_engine::kept::{KeptWorkspace, Store};
 use belljar_runtime::{
-    Blueprint, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry, WorkspaceName,
+    Blueprint, Progress, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry,
+    WorkspaceName,
 };
 
 pub use self::diff::{Change, Difference};
 pub use self::open::OpenWorkspace;
+pub use self::streaming::{StreamedProgram, Streaming};
 use crate::{
     Capabilities, EnforcedLimits, ProgramRunner, Workspace, WorkspaceEngine, WorkspaceError, WorkspaceFs,
     WorkspaceManager,
@@ -112,6 +116,15 @@ pub(crate) struct Inner {
 impl Workspaces {
     /// Opens the directory, and makes the sandbox ready that programs run in.
     pub async fn open(runtime: &Runtime, options: WorkspacesOptions) -> Result<Self, WorkspaceError> {
+        Self::open_with(runtime, options, &mut |_| {}).await
+    }
+
+    /// The same, and tells of the slow steps.
+    pub async fn open_with(
+        runtime: &Runtime,
+        options: WorkspacesOptions,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Self, WorkspaceError> {
         let engine = runtime.engine_name();
         let owner = runtime.kept_owner();
         let store = Store::open(&options.store, owner).map_err(WorkspaceError::io("open", &options.store))?;
@@ -121,7 +134,7 @@ impl Workspaces {
         let mut blueprint = Blueprint::new(config);
         blueprint.workspaces = Some(store.path().to_owned());
         blueprint.has_terminals = true;
-        let prepared = runtime.prepare_with(blueprint, ToolRegistry::new(), &mut |_| {}).await;
+        let prepared = runtime.prepare_with(blueprint, ToolRegistry::new(), progress).await;
         let sandbox = prepared.map_err(|error| of_runtime(engine, "be made ready", error))?;
         let has = |protection| runtime.capabilities().has(protection);
         let is_local = engine == "local";

@@ -1,12 +1,13 @@
 //! Workspaces, the short way.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use belljar_engine::Files;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::WorkspaceName;
+use tokio::sync::mpsc;
 
 use super::manager::blocking;
 use super::naming::name_for;
@@ -35,8 +36,8 @@ use crate::{
 /// ```
 #[derive(Clone)]
 pub struct OpenWorkspace {
-    inner: Arc<Inner>,
-    workspace: Workspace,
+    pub(super) inner: Arc<Inner>,
+    pub(super) workspace: Workspace,
 }
 
 impl std::fmt::Debug for OpenWorkspace {
@@ -157,21 +158,21 @@ impl OpenWorkspace {
         into: &mut (dyn io::Write + Send),
     ) -> Result<u64, WorkspaceError> {
         let asked = asked(path)?;
-        let mut files = self.files()?;
         let absent = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => WorkspaceError::NotFound { what: "file", name: path.to_owned() },
             _ => of_file("read", path)(error),
         };
-        files.open(&asked).await.map_err(absent)?;
+        let opened = self.kept()?.with(move |tree| tree.open(&asked)).await;
+        let (file, _) = opened.map_err(absent)?;
+        // Read ahead by another thread, while this one writes.
+        let mut pieces = pieces_of(file).map_err(of_file("read", path))?;
         let mut total = 0;
-        loop {
-            let piece = files.read().await.map_err(of_file("read", path))?;
-            if piece.is_empty() {
-                return Ok(total);
-            }
+        while let Some(piece) = pieces.recv().await {
+            let piece = piece.map_err(of_file("read", path))?;
             into.write_all(&piece).map_err(of_file("copy", path))?;
             total += piece.len() as u64;
         }
+        Ok(total)
     }
 
     /// Its files, one operation at a time.
@@ -239,4 +240,28 @@ impl OpenWorkspace {
     fn runner(&self) -> Runner {
         Runner(Arc::clone(&self.inner))
     }
+}
+
+/// What is in a file, read by a thread of its own. The thread ends with the file, or when nobody
+/// listens any more.
+fn pieces_of(mut file: std::fs::File) -> io::Result<mpsc::Receiver<io::Result<Vec<u8>>>> {
+    const PIECE: usize = 1 << 20;
+    const AHEAD: usize = 4;
+    let (sender, pieces) = mpsc::channel(AHEAD);
+    std::thread::Builder::new().name("belljar-read".to_owned()).spawn(move || {
+        loop {
+            let mut piece = Vec::with_capacity(PIECE);
+            let read = io::Read::by_ref(&mut file).take(PIECE as u64).read_to_end(&mut piece);
+            let piece = match read {
+                Ok(0) => return,
+                Ok(_) => Ok(piece),
+                Err(error) => Err(error),
+            };
+            let is_last = piece.is_err();
+            if sender.blocking_send(piece).is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(pieces)
 }

@@ -9,8 +9,8 @@ use belljar_core::wire::TerminalSize;
 use belljar_engine::EngineError;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{
-    CheckoutError, Program, ProgramEnd, ProgramError, RunningProgram, RuntimeError, Stdin, Stop, Verdict,
-    WorkspaceName,
+    CheckoutError, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram, RuntimeError, Stdin, Stop,
+    Verdict, WorkspaceName,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -103,8 +103,8 @@ impl Inner {
         let capture = Capture::new(kept.clone(), run.clone(), most, spilled);
         let stdin = std::mem::take(&mut spec.stdin);
         let stdin = if stdin.is_empty() { Stdin::default() } else { Stdin::from(stdin) };
-        let terms = Terms { kept, run, stdin, terminal: None };
-        let starting = self.start(ws, spec, terms, capture.clone());
+        let terms = Terms { run, stdin, terminal: None, sink: capture.clone() };
+        let starting = self.start(ws, &kept, spec, terms);
         let started = ctx.run(starting).await??;
         let ended = tokio::select! {
             ended = started.program.wait() => ended,
@@ -122,9 +122,9 @@ impl Inner {
     pub(super) async fn start(
         &self,
         ws: &Workspace,
+        kept: &KeptWorkspace,
         spec: RunProgramSpec,
-        Terms { kept, run, stdin, terminal }: Terms,
-        sink: impl belljar_runtime::ProgramSink,
+        Terms { run, stdin, terminal, sink }: Terms<impl ProgramSink>,
     ) -> Result<Started, WorkspaceError> {
         let RunProgramSpec { cmd, args, env, cwd, stdin: _, timeout, limits, clean_env } = spec;
         if let Some(what) = limits.beyond(self.capabilities.limits).next() {
@@ -144,7 +144,7 @@ impl Inner {
         program.memory_mb = set(limits.memory_mb);
         program.cpu_quota = set(limits.cpu_percent.into()).map(|percent| percent as f64 / 100.0);
         program.pids_limit = (limits.max_pids > 0).then_some(limits.max_pids);
-        let disk = self.disk_limit(ws, &kept, limits.disk_mb).await?;
+        let disk = self.disk_limit(ws, kept, limits.disk_mb).await?;
         program.largest_file = disk.map(|disk| disk.largest_file);
         let name = kept.name().clone();
         let started = self.sandbox.start_program(program, Some(name), sink).await;
@@ -194,13 +194,13 @@ impl Inner {
 }
 
 /// How one program is started.
-pub(super) struct Terms {
-    /// Where it works.
-    pub(super) kept: KeptWorkspace,
+pub(super) struct Terms<S> {
     /// Its own directory.
     pub(super) run: String,
     pub(super) stdin: Stdin,
     pub(super) terminal: Option<TerminalSize>,
+    /// Takes what it writes.
+    pub(super) sink: S,
 }
 
 /// A directory for one run, like no other.

@@ -75,9 +75,10 @@ pub(super) async fn start(
     let usual = TerminalSize::default();
     let terminal = tty
         .then(|| TerminalSize { rows: rows.unwrap_or(usual.rows), columns: cols.unwrap_or(usual.columns) });
-    let terms = Terms { kept, run, stdin: stdin_from_stream(typed(first, receiver)), terminal };
     let tee = Tee { log: Arc::clone(&log), capture: capture.clone() };
-    let started = inner.start(ws, program, terms, tee).await?;
+    let stdin = stdin_from_stream(typed(first, receiver));
+    let terms = Terms { run, stdin, terminal, sink: tee };
+    let started = inner.start(ws, &kept, program, terms).await?;
     let used = Arc::new(Mutex::new(Instant::now()));
     let idle = watch_idleness(
         Arc::clone(&started.program),

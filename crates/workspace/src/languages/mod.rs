@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use plan::{BlockPlan, BlockSpec, build_block_spec, plan_block};
+pub use plan::{BlockPlan, BlockSpec, build_block_spec, plan_block, plan_block_in};
 
 /// A language.
 #[derive(Debug, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Language {
     executable: bool,
     #[serde(default)]
     source: Option<String>,
+    #[serde(default)]
+    search: Option<String>,
     #[serde(default)]
     prologue: Option<Prologue>,
     #[serde(default)]
@@ -124,7 +126,7 @@ mod tests {
             assert!(!language.toolchains.is_empty() && !language.advice().is_empty(), "{}", language.name());
             for toolchain in &language.toolchains {
                 let begun = [toolchain.compile.as_ref(), Some(&toolchain.run)].into_iter().flatten();
-                for argv in begun.filter(|argv| argv[0] != "./{binary}") {
+                for argv in begun.filter(|argv| argv[0] != "./{stem}") {
                     assert!(
                         toolchain.needs.contains(&argv[0]),
                         "{} does not need {}",

@@ -39,6 +39,9 @@ pub struct BlockPlan {
     pub compile: Option<Vec<String>>,
     /// The program and its arguments.
     pub run: Vec<String>,
+    /// The variable with the places where modules or headers are looked for. A block finds those
+    /// that other blocks have written only if the directory that it runs in is one of them.
+    pub search: Option<&'static str>,
 }
 
 /// What to do for a block, with the first toolchain of its language that is found.
@@ -49,19 +52,30 @@ pub fn plan_block(
     block: &CodeBlock,
     is_found: impl Fn(&str) -> bool,
 ) -> Result<BlockPlan, WorkspaceError> {
+    plan_block_in("", index, block, is_found)
+}
+
+/// The same for a block whose files are in a directory below that of sources. It still runs in the
+/// directory of sources.
+pub fn plan_block_in(
+    directory: &str,
+    index: usize,
+    block: &CodeBlock,
+    is_found: impl Fn(&str) -> bool,
+) -> Result<BlockPlan, WorkspaceError> {
     let language = Language::named(&block.language).ok_or_else(|| unsupported(block))?;
     let is_whole = |toolchain: &&Toolchain| toolchain.needs.iter().all(|program| is_found(program));
     let toolchain = language.toolchains.iter().find(is_whole).ok_or_else(|| missing(language))?;
 
     let class = java::classes(&block.code);
+    let separator = if directory.is_empty() { "" } else { "/" };
     let mut names = vec![
-        ("{index}", index.to_string()),
+        ("{stem}", format!("{directory}{separator}code_{index}")),
         ("{extension}", language.extension.clone()),
-        ("{binary}", format!("code_{index}")),
         ("{class}", class.source),
         ("{main}", class.main),
     ];
-    let source = language.source.as_deref().unwrap_or("code_{index}.{extension}");
+    let source = language.source.as_deref().unwrap_or("{stem}.{extension}");
     let path = filled(source, &names);
     names.push(("{file}", path.clone()));
     let argv = |template: &Vec<String>| template.iter().map(|part| filled(part, &names)).collect();
@@ -70,6 +84,7 @@ pub fn plan_block(
         files: vec![PutFile { path, content: content(language, &block.code), mode: mode(language) }],
         compile: toolchain.compile.as_ref().map(argv),
         run: argv(&toolchain.run),
+        search: language.search.as_deref(),
     })
 }
 
@@ -168,6 +183,21 @@ mod tests {
         assert_eq!(plan.files[0].path, "code_3/Hello.java");
         assert_eq!(plan.compile.unwrap(), ["javac", "-d", "code_3", "code_3/Hello.java"]);
         assert_eq!(plan.run, ["java", "-cp", "code_3", "a.b.Hello"]);
+    }
+
+    #[test]
+    fn everything_of_a_block_is_in_its_directory() {
+        let plan = |language, code, found| {
+            plan_block_in(".exec/2", 3, &block(language, code), |program| program == found || found == "*")
+                .unwrap()
+        };
+        assert_eq!(plan("py", "", "python3").run, ["python3", ".exec/2/code_3.py"]);
+        let c = plan("c", "", "cc");
+        assert_eq!(c.compile.unwrap(), ["cc", "-O1", "-o", ".exec/2/code_3", ".exec/2/code_3.c", "-lm"]);
+        assert_eq!((c.run, c.search), (vec!["./.exec/2/code_3".to_owned()], Some("CPATH")));
+        let java = plan("java", "class A {}", "*");
+        assert_eq!(java.files[0].path, ".exec/2/code_3/A.java");
+        assert_eq!(java.run, ["java", "-cp", ".exec/2/code_3", "A"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::File;
+use super::{File, RunResult};
 
 /// A piece of code in one language.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,9 +72,12 @@ pub struct BlockResult {
     pub stdout: String,
     /// What it printed to standard error, as text.
     pub stderr: String,
-    /// Why it could not be run, if it could not.
+    /// Why it could not be run, or what ended it: a compiler that failed, a limit, an exception.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// How its compiler ended, if it has one, and what that printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compile: Option<Box<RunResult>>,
 }
 
 impl BlockResult {

@@ -19,6 +19,10 @@ impl Key {
         Self { manager: Arc::clone(manager), id: id.to_owned() }
     }
 
+    pub(super) fn is_of_the_same_manager(&self, other: &Self) -> bool {
+        std::ptr::eq(self.address(), other.address())
+    }
+
     /// Where the manager is.
     fn address(&self) -> *const () {
         Arc::as_ptr(&self.manager).cast()
@@ -27,7 +31,7 @@ impl Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.address(), other.address()) && self.id == other.id
+        self.is_of_the_same_manager(other) && self.id == other.id
     }
 }
 

@@ -124,13 +124,31 @@ impl WorkspaceRegistry {
     /// Removes the workspaces that were idle for too long, and says how many. That also happens
     /// whenever a workspace is made. The first failure is told when all were tried.
     pub async fn evict_idle(&self, ctx: &Context) -> Result<usize, WorkspaceError> {
-        let mut failed = Ok(());
-        let all = self.table.retire_idle(ctx)?;
-        let count = all.len();
-        for mut removed in all {
-            failed = failed.and(removed.wait(ctx, "remove a workspace").await);
-        }
-        failed.map(|()| count)
+        wait_for_each(ctx, self.table.retire_idle(ctx)?).await
+    }
+
+    /// Removes the workspace of an id unless somebody [holds](WorkspaceHandle) it, and says whether
+    /// it did.
+    pub async fn remove(
+        &self,
+        ctx: &Context,
+        manager: &Arc<dyn WorkspaceManager>,
+        id: &str,
+    ) -> Result<bool, WorkspaceError> {
+        let key = Key::new(manager, id);
+        let removed = wait_for_each(ctx, self.table.retire_each(ctx, |other| *other == key)?).await?;
+        Ok(removed > 0)
+    }
+
+    /// Removes all workspaces of a manager that nobody [holds](WorkspaceHandle), and says how many.
+    /// The first failure is told when all were tried.
+    pub async fn clear(
+        &self,
+        ctx: &Context,
+        manager: &Arc<dyn WorkspaceManager>,
+    ) -> Result<usize, WorkspaceError> {
+        let any = Key::new(manager, "");
+        wait_for_each(ctx, self.table.retire_each(ctx, |other| other.is_of_the_same_manager(&any))?).await
     }
 
     /// How many workspaces it has.
@@ -142,6 +160,16 @@ impl WorkspaceRegistry {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Waits until all are removed, and says how many there were.
+async fn wait_for_each(ctx: &Context, all: Vec<tasks::Waiting<()>>) -> Result<usize, WorkspaceError> {
+    let mut failed = Ok(());
+    let count = all.len();
+    for mut removed in all {
+        failed = failed.and(removed.wait(ctx, "remove a workspace").await);
+    }
+    failed.map(|()| count)
 }
 
 /// The instance that a manager's workspaces are in.

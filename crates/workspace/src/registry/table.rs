@@ -143,6 +143,23 @@ impl Table {
         Ok(removed)
     }
 
+    /// Begins to remove what nobody holds, of those that are meant.
+    pub(super) fn retire_each(
+        self: &Arc<Self>,
+        ctx: &Context,
+        is_meant: impl Fn(&Key) -> bool,
+    ) -> Result<Vec<Waiting<()>>, WorkspaceError> {
+        let mut tasks = Tasks::new()?;
+        let removed = {
+            let mut slots = self.slots();
+            let meant = evictable(&slots, None).filter(|kept| is_meant(&kept.entry.key));
+            let meant: Vec<_> = meant.map(|kept| Arc::clone(&kept.entry)).collect();
+            meant.iter().map(|entry| self.remove(ctx, &mut slots, entry, &mut tasks)).collect()
+        };
+        tasks.begin();
+        Ok(removed)
+    }
+
     /// How many there are, with those that are being made.
     pub(super) fn count(&self) -> usize {
         self.slots().values().filter(|slot| slot.is_workspace()).count()

@@ -289,3 +289,21 @@ fn a_runtime_that_is_shut_down_blocks_nobody() {
     assert!(matches!(polled, Poll::Ready(Err(WorkspaceError::Abandoned { .. }))), "{polled:?}");
     assert!(registry.is_empty());
 }
+
+#[tokio::test]
+async fn what_nobody_holds_can_be_removed_by_its_id_or_with_all_others() {
+    let (registry, ctx) = (WorkspaceRegistry::new(), Context::new());
+    let (manager, other) = (Manager::new(), Manager::new());
+    for id in ["a", "b", "c"] {
+        registry.acquire(&ctx, &shared(&manager), id).await.unwrap();
+    }
+    registry.acquire(&ctx, &shared(&other), "a").await.unwrap();
+    let held = registry.acquire_handle(&ctx, &shared(&manager), "c").await.unwrap();
+    assert!(registry.remove(&ctx, &shared(&manager), "a").await.unwrap());
+    assert!(!registry.remove(&ctx, &shared(&manager), "a").await.unwrap());
+    assert!(!registry.remove(&ctx, &shared(&manager), "c").await.unwrap(), "somebody holds it");
+    assert_eq!(registry.clear(&ctx, &shared(&manager)).await.unwrap(), 1);
+    assert_eq!((manager.counts(), other.counts(), registry.len()), ((3, 2), (1, 0), 2));
+    drop(held);
+    assert_eq!(registry.clear(&ctx, &shared(&manager)).await.unwrap(), 1);
+}

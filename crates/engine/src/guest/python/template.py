@@ -107,6 +107,9 @@ def prepare(settings):
     watch.begin()
     template = Template()
     template.load(settings)
+    if settings["programs"]:
+        # Compiled once, and not by each cell that becomes a program.
+        from . import commands, terminals  # noqa: F401
     # As for any script: a module that it writes next to itself can be imported. This comes last,
     # so that nothing above is looked for there.
     sys.path.insert(0, layout["workspace"])

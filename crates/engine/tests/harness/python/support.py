@@ -21,7 +21,8 @@ def load():
         sys.modules["belljar_harness"] = package = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(package)
         # A guest loads it when it is first asked something.
-        importlib.import_module("belljar_harness.inquiry")
+        for late in ("commands", "inquiry", "terminals"):
+            importlib.import_module(f"belljar_harness.{late}")
         package.values.rules.adopt(
             {"deepest": 60, "longest_integer": 4000, "seconds_after_result": 0.1, "most_displays": 50}
         )

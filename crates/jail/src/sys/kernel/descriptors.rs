@@ -241,7 +241,7 @@ pub(crate) fn receive_with_descriptors(
 }
 
 /// The most descriptors that [`send_with_descriptors`] sends.
-pub(crate) const MOST_SENT: usize = 16;
+pub(crate) const MOST_SENT: usize = 18;
 
 /// Sends one message and some descriptors. Allocates nothing.
 pub(crate) fn send_with_descriptors(socket: RawFd, text: &[u8], descriptors: &[RawFd]) -> io::Result<()> {

@@ -1,0 +1,133 @@
+//! Files of a workspace, written to this machine.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use belljar::config::GuestPath;
+use belljar::engine::{Entry, EntryKind, Files, make_directory};
+use belljar::workspace::OpenWorkspace;
+
+use crate::error::CliError;
+
+/// How many files and directories a workspace may have that is copied out.
+pub(crate) const MOST_ENTRIES: usize = 1_000_000;
+
+/// A file or a directory of a workspace, and where it goes below a directory of this machine.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(crate) from: GuestPath,
+    pub(crate) to: GuestPath,
+    pub(crate) is_directory: bool,
+    pub(crate) is_executable: bool,
+}
+
+/// Everything in a workspace.
+pub(crate) async fn list(files: &mut dyn Files) -> Result<Vec<Entry>, CliError> {
+    let listing = files.list(MOST_ENTRIES).await.context("cannot look through the workspace")?;
+    match listing.is_whole {
+        true => Ok(listing.entries),
+        false => Err(anyhow!("it has more than {MOST_ENTRIES} files; name a part of it").into()),
+    }
+}
+
+/// The path of an entry, if this machine can be given it.
+pub(crate) fn path_of(entry: &Entry) -> Option<GuestPath> {
+    GuestPath::new(entry.path.to_str()?).ok()
+}
+
+/// What is below a directory of a workspace, as it is saved below `to`. `None` is the workspace
+/// itself. Also what is left out: links, devices, and names that are not text.
+pub(crate) fn below(
+    entries: &[Entry],
+    directory: Option<&GuestPath>,
+    to: Option<&str>,
+) -> (Vec<Saved>, Vec<String>) {
+    let (mut saved, mut left) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let rest = match directory {
+            Some(directory) => match Path::new(&entry.path).strip_prefix(directory.as_str()) {
+                Ok(rest) => rest.as_os_str(),
+                Err(_) => continue,
+            },
+            None => &entry.path,
+        };
+        let name = [to.map(OsStr::new), Some(rest).filter(|rest| !rest.is_empty())];
+        let name: PathBuf = name.into_iter().flatten().collect();
+        if name.as_os_str().is_empty() {
+            continue;
+        }
+        let place = name.to_str().and_then(|name| GuestPath::new(name).ok());
+        match (entry.kind, path_of(entry), place) {
+            (EntryKind::File | EntryKind::Directory, Some(from), Some(to)) => saved.push(Saved {
+                from,
+                to,
+                is_directory: entry.kind == EntryKind::Directory,
+                is_executable: entry.is_executable,
+            }),
+            (kind, ..) => {
+                let what = match kind {
+                    EntryKind::Link => "it is a link",
+                    EntryKind::ClosedDirectory => "it cannot be looked into",
+                    EntryKind::Other => "it is no file",
+                    _ => "its name is not text",
+                };
+                left.push(format!("{} is left out: {what}", entry.path.to_string_lossy()));
+            }
+        }
+    }
+    (saved, left)
+}
+
+/// Writes files below a directory. If one of them is there already, nothing is written, unless that
+/// is wanted. Returns the paths of the files.
+pub(crate) async fn save(
+    workspace: &OpenWorkspace,
+    directory: &Path,
+    all: &[Saved],
+    is_forced: bool,
+) -> Result<Vec<PathBuf>, CliError> {
+    for saved in all {
+        let place = directory.join(saved.to.as_str());
+        match fs::symlink_metadata(&place) {
+            Ok(found) if saved.is_directory && found.is_dir() => {}
+            Ok(found) if saved.is_directory || found.is_dir() || !is_forced => {
+                return Err(in_the_way(&place));
+            }
+            _ => {}
+        }
+    }
+    let mut from = workspace.files()?;
+    let mut to = make_directory(directory).with_context(|| directory.display().to_string())?;
+    let mut written = Vec::new();
+    for saved in all {
+        let place = directory.join(saved.to.as_str());
+        let copied = copy(&mut *from, &mut *to, saved).await;
+        copied.with_context(|| format!("cannot copy {} to {}", saved.from.as_str(), place.display()))?;
+        if !saved.is_directory {
+            written.push(place);
+        }
+    }
+    Ok(written)
+}
+
+pub(crate) fn in_the_way(place: &Path) -> CliError {
+    anyhow!("{} is there already; replace it with --force, or choose another place", place.display()).into()
+}
+
+async fn copy(from: &mut dyn Files, to: &mut dyn Files, saved: &Saved) -> io::Result<()> {
+    if saved.is_directory {
+        return to.make_directory(&saved.to).await;
+    }
+    from.open(&saved.from).await?;
+    to.create(&saved.to, saved.is_executable).await?;
+    loop {
+        let piece = from.read().await?;
+        if piece.is_empty() {
+            return to.finish().await;
+        }
+        to.write(piece).await?;
+    }
+}
