@@ -50,8 +50,8 @@ const PENDING: &str = ".belljar-";
 
 impl Store {
     /// Opens the directory, and makes it if it is not there. It must belong to this user, and
-    /// nobody else may look into it. `owner` is whose the workspaces are, if they are not this user's:
-    /// [`Engine::kept_owner`](crate::Engine::kept_owner).
+    /// nobody else may look into it. `owner` is whose the workspaces are, if they are not this
+    /// user's: [`Engine::kept_owner`](crate::Engine::kept_owner).
     pub fn open(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let path = crate::named_path::real_path(path)?;
