@@ -130,7 +130,8 @@ impl Truncated {
 pub struct CutStream {
     /// How many bytes the program printed.
     pub total_bytes: u64,
-    /// A file in the workspace with all of them, where there is one.
+    /// A file in the workspace with all of them, or with as many from the beginning as a spill file
+    /// may have, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spill: Option<String>,
 }
