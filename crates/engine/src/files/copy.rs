@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use belljar_core::GuestPath;
-use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::contents::{copy_bytes, copy_file, new_file};
 use super::tree::{Tree, beneath, directory};
 use super::visit::Found;
 use super::write::{OpenedUp, chmod_handle};
@@ -158,6 +159,10 @@ struct Copier {
     copied: Copied,
     /// Their names, not descriptors: there may be more than this process may have open.
     directories: Vec<(OsString, u32)>,
+    /// Where the last thing was put. The next is mostly put there, too.
+    place: Option<(PathBuf, OwnedFd)>,
+    /// Whether the file system has not said yet that files cannot share blocks.
+    may_share: bool,
     _opened: Option<OpenedUp>,
 }
 
@@ -169,7 +174,8 @@ impl Copier {
         };
         // It may have been staged before, to be read only.
         let _opened = OpenedUp::new(top.try_clone()?)?;
-        Ok(Self { top, copied: Copied::default(), directories: Vec::new(), _opened })
+        let (copied, directories) = (Copied::default(), Vec::new());
+        Ok(Self { top, copied, directories, place: None, may_share: true, _opened })
     }
 
     fn put_some(&mut self, item: Option<Item>) -> io::Result<()> {
@@ -179,7 +185,11 @@ impl Copier {
     fn put(&mut self, item: Item) -> io::Result<()> {
         let path = Path::new(&item.path);
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let place = beneath(self.top.as_fd(), above, OFlags::PATH | OFlags::DIRECTORY)?;
+        let place = match self.place.take() {
+            Some((last, place)) if last == above => place,
+            _ => beneath(self.top.as_fd(), above, OFlags::PATH | OFlags::DIRECTORY)?,
+        };
+        let above = above.to_owned();
         let name = path.file_name().unwrap_or(OsStr::new("."));
         match item.content {
             Content::Directory => {
@@ -192,25 +202,33 @@ impl Copier {
                     Err(error) => return Err(error.into()),
                 }
                 self.directories.push((item.path, item.mode));
-                Ok(())
             }
             Content::Link(target) => {
                 super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
-                Ok(rustix::fs::symlinkat(target, &place, name)?)
+                rustix::fs::symlinkat(target, &place, name)?;
             }
             Content::File { file, size } => {
-                match rustix::fs::unlinkat(&place, name, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let to = File::from(rustix::fs::openat(&place, name, flags, Mode::RUSR | Mode::WUSR)?);
+                let to = new_file(place.as_fd(), name)?;
                 self.copied.files += 1;
                 self.copied.bytes += size;
-                self.copied.shared += u64::from(copy_file(&file, &to)?);
-                Ok(rustix::fs::fchmod(&to, Mode::from_raw_mode(item.mode))?)
+                self.copied.shared += u64::from(self.copy(&file, &to)?);
+                rustix::fs::fchmod(&to, Mode::from_raw_mode(item.mode))?;
             }
         }
+        self.place = Some((above, place));
+        Ok(())
+    }
+
+    /// Returns whether both share their blocks now.
+    fn copy(&mut self, from: &File, to: &File) -> io::Result<bool> {
+        if self.may_share {
+            match rustix::fs::ioctl_ficlone(to, from) {
+                Ok(()) => return Ok(true),
+                Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::XDEV) => self.may_share = false,
+                Err(_) => {}
+            }
+        }
+        copy_bytes(from, to).map(|()| false)
     }
 
     /// Gives directories their permissions. Last, because nothing can be put into one that may not
@@ -247,51 +265,4 @@ fn absent(error: io::Error) -> io::Result<()> {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),
     }
-}
-
-/// Copies what is in a file. Holes stay holes. Returns whether both share their blocks now.
-pub(crate) fn copy_file(from: &File, to: &File) -> io::Result<bool> {
-    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        return Ok(true);
-    }
-    let size = from.metadata()?.len();
-    rustix::fs::ftruncate(to, size)?;
-    let mut at = 0;
-    while at < size {
-        let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            // Nothing but a hole is left.
-            Err(Errno::NXIO) => break,
-            Err(_) => at,
-        };
-        let end = rustix::fs::seek(from, SeekFrom::Hole(data)).unwrap_or(size).min(size);
-        copy_range(from, to, data, end)?;
-        at = end.max(data + 1);
-    }
-    Ok(false)
-}
-
-fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
-    use std::os::unix::fs::FileExt;
-    let (mut read_at, mut write_at) = (start, start);
-    while read_at < end {
-        let left = usize::try_from(end - read_at).unwrap_or(usize::MAX).min(1 << 30);
-        match rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), left) {
-            Ok(0) => return Ok(()),
-            Ok(_) | Err(Errno::INTR) => {}
-            // The file systems do not know each other.
-            Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                let mut piece = vec![0; left.min(1 << 20)];
-                let read = from.read_at(&mut piece, read_at)?;
-                if read == 0 {
-                    return Ok(());
-                }
-                to.write_all_at(&piece[..read], write_at)?;
-                read_at += read as u64;
-                write_at += read as u64;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@
 //! * `worker` is the thread. As root it takes the guest's user id for files, so a guest has nothing
 //!   to gain from what its host opens.
 
+mod contents;
 mod copy;
 mod remove;
 mod tree;
