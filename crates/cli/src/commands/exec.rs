@@ -16,7 +16,7 @@ use belljar::engine::real_path;
 use belljar::files::Stdin;
 use belljar::workspace::{
     Change, CodeBlock, GlobSet, Language, OpenWorkspace, RunProgramSpec, Streaming, WorkspaceError,
-    plan_block,
+    WorkspacePolicy, plan_block,
 };
 
 use super::ws::saving::{Saved, list, save};
@@ -58,7 +58,10 @@ async fn in_scene(
     let mut number = [0; 16];
     let _ = rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty());
     let name = format!("exec-{:032x}", u128::from_ne_bytes(number));
-    let workspace = scene.workspaces.workspace(&name).await?;
+    // What `--disk` says of scripts holds for programs, too.
+    let max_disk_bytes = scene.settings.blueprint.config.scratch_size_mb << 20;
+    let policy = WorkspacePolicy { max_disk_bytes, ..WorkspacePolicy::default() };
+    let workspace = scene.workspaces.workspace_with(&name, policy).await?;
     let outcome = in_workspace(scene, &workspace, options, interrupts).await;
     let before = format!("{name}-before");
     for name in [&before, &name] {

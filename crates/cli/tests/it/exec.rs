@@ -85,3 +85,11 @@ fn json_has_one_result() {
     assert_eq!((outcome.code, &result["exit_code"]), (Some(3), &json!(3)), "{result:#}");
     assert_eq!((&result["stdout"], &result["stderr"]), (&json!("out\n"), &json!("err\n")), "{result:#}");
 }
+
+#[test]
+fn a_program_writes_no_more_than_it_may() {
+    let home = Home::new();
+    let script = "for i in 1 2 3 4 5 6 7 8; do head -c 4M /dev/zero > f$i; sleep 0.2; done; echo all";
+    let outcome = exec(&home, &["--disk", "10m", "--", "sh", "-c", script], "");
+    assert!(outcome.code != Some(0) && !outcome.stdout.contains("all"), "{outcome:?}");
+}

@@ -356,3 +356,49 @@ fn workspaces_are_where_the_user_keeps_data_and_closed_to_others() {
     assert_eq!(listed, "");
     assert!(Path::new(&elsewhere).join("native").is_dir());
 }
+
+#[test]
+fn a_hole_comes_out_as_a_hole_and_a_copy_that_fails_leaves_what_was_there() {
+    use std::os::unix::fs::MetadataExt;
+    let home = Home::new();
+    home.ok(&["ws", "new", "job"]);
+    home.ok(&[
+        "ws",
+        "run",
+        "job",
+        "--",
+        "sh",
+        "-c",
+        "truncate -s 1G hole; echo end >> hole; head -c 8M /dev/zero > big",
+    ]);
+    home.ok(&["ws", "get", "job", "hole", "out-hole"]);
+    let found = std::fs::metadata(home.path("out-hole")).unwrap();
+    assert!(found.len() > 1 << 30 && found.blocks() * 512 < 1 << 20, "{} blocks", found.blocks());
+    home.write("keep", "as it was");
+    // The shell's limit is in blocks of 512 bytes.
+    let line = format!("ulimit -f 2000; exec \"$0\" ws get job big {} --force", home.path("keep").display());
+    let mut command = std::process::Command::new("sh");
+    let ours = home.command(&[]);
+    command
+        .args(["-c", &line])
+        .arg(ours.get_program())
+        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = command.output().unwrap();
+    assert!(!ended.status.success(), "{ended:?}");
+    assert_eq!(std::fs::read_to_string(home.path("keep")).unwrap(), "as it was");
+}
+
+#[test]
+fn a_program_that_closes_or_fills_its_workspace_does_not_lose_it() {
+    let home = Home::new();
+    home.ok(&["ws", "new", "job", "--max-disk", "4m"]);
+    home.ok(&["ws", "run", "job", "--", "sh", "-c", "echo kept > file; chmod 0 ."]);
+    assert_eq!(home.ok(&["ws", "run", "job", "--", "cat", "file"]), "kept\n");
+    for name in ["a", "b", "c", "d"] {
+        let line = format!("head -c 1500k /dev/zero > {name}; sleep 1");
+        home.belljar(&["ws", "run", "job", "--", "sh", "-c", &line]);
+    }
+    home.refused(&["ws", "put", "job", home.path("").to_str().unwrap()], "may hold");
+    home.ok(&["ws", "run", "job", "--", "sh", "-c", "rm -f a b c d"]);
+    assert_eq!(home.ok(&["ws", "run", "job", "--", "sh", "-c", "echo again > file; cat file"]), "again\n");
+}

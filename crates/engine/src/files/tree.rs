@@ -207,13 +207,18 @@ pub(super) fn joined(path: &OsStr, name: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-fn described(path: OsString, found: &Stat) -> Entry {
-    let kind = match FileType::from_raw_mode(found.st_mode) {
+/// What a mode says that something is.
+pub(super) fn kind_of(mode: u32) -> EntryKind {
+    match FileType::from_raw_mode(mode) {
         FileType::RegularFile => EntryKind::File,
         FileType::Directory => EntryKind::Directory,
         FileType::Symlink => EntryKind::Link,
         _ => EntryKind::Other,
-    };
+    }
+}
+
+fn described(path: OsString, found: &Stat) -> Entry {
+    let kind = kind_of(found.st_mode);
     let size = if kind == EntryKind::File { u64::try_from(found.st_size).unwrap_or(0) } else { 0 };
     Entry { path, kind, size, is_executable: found.st_mode & 0o100 != 0 }
 }

@@ -11,7 +11,7 @@ use belljar_core::GuestPath;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::tree::{DEEPEST, LONGEST, Tree, beneath, directory, joined};
+use super::tree::{DEEPEST, LONGEST, Tree, beneath, directory, joined, kind_of};
 use super::write::OpenedUp;
 use crate::cell::EntryKind;
 
@@ -198,12 +198,7 @@ impl<'a> Visitor<'a> {
 }
 
 fn found<'a>(path: &'a OsStr, stat: &Stat, place: BorrowedFd<'a>, name: &'a OsStr) -> Found<'a> {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => EntryKind::File,
-        FileType::Directory => EntryKind::Directory,
-        FileType::Symlink => EntryKind::Link,
-        _ => EntryKind::Other,
-    };
+    let kind = kind_of(stat.st_mode);
     let size = if kind == EntryKind::File { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
     let disk_bytes = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
     Found { path, kind, size, mode: stat.st_mode & 0o7777, disk_bytes, place, name }

@@ -6,13 +6,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use belljar_core::GuestPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::tree::{Tree, beneath, enter, split};
+use super::tree::{Tree, beneath, enter, kind_of, split};
+use crate::cell::EntryKind;
 
 impl Tree {
     /// Makes a file with these permissions, which `write` fills. It takes the place of whatever had
@@ -62,12 +64,28 @@ impl Tree {
         Ok(rustix::fs::renameat_with(&above, name, &parent, new, RenameFlags::empty())?)
     }
 
+    /// Locks the directory against other processes until what this returns is dropped. `None` if
+    /// somebody else has it for so long.
+    pub fn lock(&self, within: Duration) -> Option<OwnedFd> {
+        const AGAIN: Duration = Duration::from_millis(5);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let handle = beneath(self.root.as_fd(), Path::new("."), flags).ok()?;
+        let until = Instant::now() + within;
+        while rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if Instant::now() > until {
+                return None;
+            }
+            std::thread::sleep(AGAIN);
+        }
+        Some(handle)
+    }
+
     /// What a name stands for, and its permissions. Links are not followed.
-    pub fn look(&self, path: &GuestPath) -> io::Result<(FileType, u32)> {
+    pub fn look(&self, path: &GuestPath) -> io::Result<(EntryKind, u32)> {
         let (above, name) = split(path);
         let above = beneath(self.root.as_fd(), Path::new(above), OFlags::PATH | OFlags::DIRECTORY)?;
         let found = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok((FileType::from_raw_mode(found.st_mode), found.st_mode & 0o7777))
+        Ok((kind_of(found.st_mode), found.st_mode & 0o7777))
     }
 
     /// Takes the right to write from everything at a path and below it.

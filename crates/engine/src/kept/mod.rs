@@ -134,6 +134,13 @@ impl Store {
 
     /// One that is there.
     pub fn get(&self, name: &WorkspaceName) -> io::Result<KeptWorkspace> {
+        // A program may have closed its workspace to itself, and with that to whoever comes next.
+        let found = rustix::fs::statat(&self.0.root, name.as_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_open = found.st_mode & Mode::RWXU.bits() == Mode::RWXU.bits();
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory && !is_open {
+            let mode = Mode::from_raw_mode(found.st_mode & 0o777) | Mode::RWXU;
+            rustix::fs::chmodat(&self.0.root, name.as_str(), mode, AtFlags::empty())?;
+        }
         let tree = self.tree_of(OsStr::new(name.as_str()))?;
         Ok(KeptWorkspace { name: name.clone(), tree: Arc::new(tree), owner: self.0.owner })
     }

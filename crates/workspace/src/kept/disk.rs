@@ -3,7 +3,8 @@
 //! No file system that we know of limits a directory for an ordinary user. So a program's own files
 //! are limited by the kernel one by one (`RLIMIT_FSIZE`), and the whole is looked at while it runs:
 //! every 50 ms, or less often where looking takes long. What a program writes between two looks it
-//! has written; it is killed then, and nothing more can be put or run until there is room again.
+//! has written; it is killed then. Until there is room again nothing more can be put, and programs
+//! can write nothing, but remove.
 //! What it has open and no name leads to is not seen. Each such file is limited by the kernel, too,
 //! and all of them go with the program.
 
@@ -24,11 +25,15 @@ pub(super) fn usage(tree: &Tree) -> io::Result<u64> {
     let mut total = 0u64;
     // Also what a program has closed to itself: it is on the disk all the same.
     tree.visit_own(&mut |found| {
-        total = total.saturating_add(found.disk_bytes);
+        // A name takes room, too, also one with nothing behind it.
+        total = total.saturating_add(found.disk_bytes.max(LEAST));
         Ok(())
     })?;
     Ok(total)
 }
+
+/// What each name counts at least.
+const LEAST: u64 = 4096;
 
 /// The same of a tree of the caller's, in which nothing is opened that is closed.
 pub(super) fn size_of(tree: &Tree) -> io::Result<u64> {
@@ -78,11 +83,16 @@ impl Inner {
         if room == 0 && disk_mb == 0 {
             return Ok(None);
         }
-        let used = kept.with(usage).await.map_err(WorkspaceError::io("look through", &ws.path))?;
         let room = if room == 0 { u64::MAX } else { room };
-        if used > room {
-            return Err(WorkspaceError::DiskFull { limit: room, wanted: used });
-        }
+        let used = match kept.with(usage).await {
+            Ok(used) if used <= room => used,
+            // It holds too much, or cannot be looked through. A program may run and remove
+            // something, but write nothing.
+            full => {
+                tracing::warn!(path = ws.path, ?full, "a program may write nothing: its workspace is full");
+                return Ok(Some(DiskLimit { limit: u64::MAX, largest_file: 0 }));
+            }
+        };
         let asked = if disk_mb == 0 { u64::MAX } else { used.saturating_add(disk_mb << 20) };
         let limit = room.min(asked);
         Ok(Some(DiskLimit { limit, largest_file: limit - used }))
@@ -122,7 +132,7 @@ fn watch(kept: &KeptWorkspace, limit: DiskLimit, program: &RunningProgram, dropp
     /// At most this part of the time is spent on looking.
     const SHARE: u32 = 10;
     /// A program that changes permissions all the time may keep us out a few times, not always.
-    const FAILURES: u32 = 20;
+    const FAILURES: u32 = 3;
     let (mut pause, mut failures) = (OFTEN, 0);
     while dropped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && program.end().is_none() {
         let began = Instant::now();
@@ -132,6 +142,8 @@ fn watch(kept: &KeptWorkspace, limit: DiskLimit, program: &RunningProgram, dropp
                 return;
             }
             Ok(_) => failures = 0,
+            // Of a full workspace it is known, and nothing can be written there.
+            Err(_) if limit.largest_file == 0 => {}
             Err(error) => {
                 tracing::warn!(%error, "a workspace cannot be looked through");
                 failures += 1;

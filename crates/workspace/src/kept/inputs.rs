@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use belljar_artifacts::parse_artifact_ref;
 use belljar_core::GuestPath;
+use belljar_engine::EntryKind;
 use belljar_engine::kept::KeptWorkspace;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -259,7 +260,7 @@ async fn copy_within(kept: &KeptWorkspace, from: GuestPath, to: GuestPath) -> Re
     let named = from.clone();
     let copied = kept.with(move |tree| {
         let (kind, mode) = tree.look(&from)?;
-        if kind.is_dir() {
+        if kind == EntryKind::Directory {
             if Path::new(to.as_str()).starts_with(from.as_str()) {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "it would be copied into itself"));
             }

@@ -128,6 +128,14 @@ impl Workspaces {
         let engine = runtime.engine_name();
         let owner = runtime.kept_owner();
         let store = Store::open(&options.store, owner).map_err(WorkspaceError::io("open", &options.store))?;
+        // What killed processes have left goes, however long that takes.
+        let swept = store.clone();
+        let sweep = move || {
+            if let Err(error) = swept.sweep() {
+                tracing::warn!(%error, "what is left of old workspaces cannot be removed");
+            }
+        };
+        let _ = std::thread::Builder::new().name("belljar-sweep".to_owned()).spawn(sweep);
         let mut config = options.config.clone();
         config.pool_size = 0;
         let network_allowed = !config.network_policy.is_isolated();

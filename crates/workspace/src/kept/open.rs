@@ -4,8 +4,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use belljar_engine::Files;
+use belljar_core::GuestPath;
 use belljar_engine::kept::KeptWorkspace;
+use belljar_engine::{EntryKind, Files};
 use belljar_runtime::WorkspaceName;
 use tokio::sync::mpsc;
 
@@ -173,6 +174,41 @@ impl OpenWorkspace {
             total += piece.len() as u64;
         }
         Ok(total)
+    }
+
+    /// Whether something is at a path: a directory, a regular file that is executable or not, or
+    /// something else. Links are not followed.
+    pub async fn look(&self, path: &GuestPath) -> Result<Option<(EntryKind, bool)>, WorkspaceError> {
+        let (asked, named) = (path.clone(), path.as_str().to_owned());
+        match self.kept()?.with(move |tree| tree.look(&asked)).await {
+            Ok((kind, mode)) => Ok(Some((kind, mode & 0o100 != 0))),
+            // Through a link, or through a file, there is nothing.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+                    || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(of_file("look at", &named)(error)),
+        }
+    }
+
+    /// Copies a file to a directory of this machine, over what has its name there when it is whole.
+    /// Holes stay holes.
+    pub async fn save_file(
+        &self,
+        from: &GuestPath,
+        directory: &Path,
+        to: &GuestPath,
+        mode: u32,
+    ) -> Result<(), WorkspaceError> {
+        let (asked, named) = (from.clone(), from.as_str().to_owned());
+        let opened = self.kept()?.with(move |tree| tree.open(&asked)).await;
+        let (file, _) = opened.map_err(of_file("read", &named))?;
+        let into = belljar_engine::open_tree(directory).map_err(WorkspaceError::io("open", directory))?;
+        let place = to.clone();
+        let copied = blocking(move || into.copy_file_from(&file, &place, mode)).await;
+        copied.map_err(WorkspaceError::io("write", directory.join(to.as_str())))
     }
 
     /// Its files, one operation at a time.

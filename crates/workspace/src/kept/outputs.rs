@@ -83,7 +83,11 @@ impl Inner {
                 manifest: Box::new(manifest),
                 source: Box::new(error),
             }),
-            Err(error) => Err(error),
+            // Nothing was saved, so nothing is lost but the record.
+            Err(error) => {
+                tracing::warn!(%error, "that outputs were collected could not be recorded");
+                Ok(manifest)
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use belljar_engine::Tree;
 use belljar_engine::kept::KeptWorkspace;
@@ -15,6 +16,8 @@ use crate::{Timestamp, WorkspaceError, WorkspaceMetadata};
 /// More than any record of ours has.
 const LONGEST: u64 = 16 << 20;
 const MODE: u32 = 0o600;
+/// How long another process is waited for. A program in the workspace may hold the lock for ever.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The record of a workspace that is being made.
 pub(super) fn begin(tree: &Tree) -> io::Result<()> {
@@ -54,6 +57,7 @@ pub(super) async fn change(
     let lock = &LOCKS[usize::try_from(hasher.finish() % LOCKS.len() as u64).unwrap_or(0)];
     let changed = kept.with(move |tree| {
         let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _among_processes = tree.lock(PATIENCE);
         let now = Timestamp::now();
         let mut record = read(tree)?;
         change(&mut record);

@@ -273,7 +273,8 @@ async fn whatever_takes_the_place_of_the_record_is_nobodys_way_out() {
         let staged = job.input("workspace://a", "b").await;
         assert_eq!(staged.is_ok(), works, "{what}: {staged:?}");
         let recorded = job.outputs(&Default::default(), inline("a")).await;
-        assert_eq!(recorded.is_ok(), works, "{what}: {recorded:?}");
+        // Nothing is saved, so nothing is lost but the record.
+        assert!(recorded.is_ok(), "{what}: {recorded:?}");
         if works {
             let metadata = std::fs::symlink_metadata(job.dir().join("metadata.json")).unwrap();
             assert!(
@@ -287,16 +288,13 @@ async fn whatever_takes_the_place_of_the_record_is_nobodys_way_out() {
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_closed_to_its_owner_can_be_removed() {
+async fn a_workspace_that_is_closed_to_its_owner_is_opened_again_and_can_be_removed() {
     let Some(runtime) = runtime() else { return };
     let place = place(&runtime).await;
     let job = place.job().await;
     job.does("mkdir -p a/b; chmod 000 a/b a .").await;
-    // Nothing hangs, and nothing goes on as if all were well.
-    assert!(
-        job.try_put(vec![PutFile::new("x", "x")]).await.is_err() || belljar_testing::engine() == "docker"
-    );
-    let _ = job.try_run(crate::place::sh("true")).await;
+    job.put("x", "x").await;
+    job.does("test -e x").await;
     job.cleanup().await.unwrap();
     assert_eq!(listing(place.workspaces.store().path()), [""; 0]);
 }

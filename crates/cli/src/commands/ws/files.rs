@@ -78,9 +78,9 @@ async fn is_directory(workspace: &OpenWorkspace, path: &str) -> Result<bool, Cli
     if matches!(name, "" | ".") || path.ends_with('/') {
         return Ok(true);
     }
-    let entries = list(&mut *workspace.files()?).await?;
-    let is_it = |kind| matches!(kind, EntryKind::Directory | EntryKind::ClosedDirectory);
-    Ok(entries.iter().any(|entry| entry.path == name && is_it(entry.kind)))
+    let Ok(name) = GuestPath::new(name) else { return Ok(false) };
+    let found = workspace.look(&name).await?;
+    Ok(found.is_some_and(|(kind, _)| kind == EntryKind::Directory))
 }
 
 /// What stdin had, in a file that is gone with this.
@@ -115,12 +115,13 @@ pub(super) async fn get(scene: &Scene<'_>, options: &GetArgs) -> Result<End, Cli
         let path = path.ok_or_else(|| anyhow!("only a file can be written to stdout"))?;
         return show(scene, &workspace, &path).await;
     }
-    let entries = list(&mut *workspace.files()?).await?;
-    let found = path.as_ref().map(|path| {
-        let is_it = |entry: &&belljar::engine::Entry| entry.path == path.as_str();
-        entries.iter().find(is_it).ok_or_else(|| anyhow!("{} has no {asked:?}", options.name))
-    });
-    let found = found.transpose()?;
+    let found = match &path {
+        None => None,
+        Some(path) => {
+            let found = workspace.look(path).await?;
+            Some(found.ok_or_else(|| anyhow!("{} has no {asked:?}", options.name))?)
+        }
+    };
     let own_name = path.as_ref().and_then(|path| path.components().next_back()).map(str::to_owned);
     let here = PathBuf::from(".");
     // A directory that is there gets it under its own name; otherwise the last name is its new one.
@@ -135,15 +136,19 @@ pub(super) async fn get(scene: &Scene<'_>, options: &GetArgs) -> Result<End, Cli
         }
     };
     let (all, left) = match found {
-        Some(entry) if entry.kind == EntryKind::Link => {
+        Some((EntryKind::Link, _)) => {
             return Err(is_a_link(asked).into());
         }
-        Some(entry) if entry.kind == EntryKind::File => {
+        Some((EntryKind::File, is_executable)) => {
             let to = GuestPath::new(name.as_deref().unwrap_or_default()).map_err(anyhow::Error::from)?;
             let from = path.clone().unwrap_or_else(|| to.clone());
-            (vec![Saved { from, to, is_directory: false, is_executable: entry.is_executable }], Vec::new())
+            (vec![Saved { from, to, is_directory: false, is_executable }], Vec::new())
         }
-        _ => below(&entries, path.as_ref(), name.as_deref()),
+        Some((EntryKind::Other, _)) => return Err(anyhow!("{asked:?} is no file and no directory").into()),
+        _ => {
+            let entries = list(&mut *workspace.files()?).await?;
+            below(&entries, path.as_ref(), name.as_deref())
+        }
     };
     save(&workspace, &directory, &all, options.force).await?;
     for line in left {

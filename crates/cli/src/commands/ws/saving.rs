@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -99,35 +98,25 @@ pub(crate) async fn save(
             _ => {}
         }
     }
-    let mut from = workspace.files()?;
     let mut to = make_directory(directory).with_context(|| directory.display().to_string())?;
     let mut written = Vec::new();
     for saved in all {
         let place = directory.join(saved.to.as_str());
-        let copied = copy(&mut *from, &mut *to, saved).await;
-        copied.with_context(|| format!("cannot copy {} to {}", saved.from.as_str(), place.display()))?;
-        if !saved.is_directory {
-            written.push(place);
+        if saved.is_directory {
+            to.make_directory(&saved.to).await.with_context(|| place.display().to_string())?;
+            continue;
         }
+        if let Some((above, _)) = saved.to.as_str().rsplit_once('/') {
+            let above = GuestPath::new(above).map_err(anyhow::Error::from)?;
+            to.make_directory(&above).await.with_context(|| place.display().to_string())?;
+        }
+        let mode = if saved.is_executable { 0o755 } else { 0o644 };
+        workspace.save_file(&saved.from, directory, &saved.to, mode).await?;
+        written.push(place);
     }
     Ok(written)
 }
 
 pub(crate) fn in_the_way(place: &Path) -> CliError {
     anyhow!("{} is there already; replace it with --force, or choose another place", place.display()).into()
-}
-
-async fn copy(from: &mut dyn Files, to: &mut dyn Files, saved: &Saved) -> io::Result<()> {
-    if saved.is_directory {
-        return to.make_directory(&saved.to).await;
-    }
-    from.open(&saved.from).await?;
-    to.create(&saved.to, saved.is_executable).await?;
-    loop {
-        let piece = from.read().await?;
-        if piece.is_empty() {
-            return to.finish().await;
-        }
-        to.write(piece).await?;
-    }
 }

@@ -32,6 +32,10 @@ impl<'a> Scene<'a> {
             let scripts = "functions are for scripts in Python; see `belljar run --tool`";
             return Err(anyhow!("--tool: {scripts}").into());
         }
+        if sandbox.max_output.is_some() {
+            let scripts = "it is for scripts; what a program prints goes where stdout goes, all of it";
+            return Err(anyhow!("--max-output: {scripts}").into());
+        }
         let settings = Settings::resolve(sandbox, engine)?;
         let runtime = settings.runtime().await?;
         let mut options = WorkspacesOptions::new(store);
