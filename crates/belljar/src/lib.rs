@@ -46,6 +46,7 @@
 //! | `mcp` | tools of MCP servers | no |
 //! | `agent` | models that write scripts, and an orchestrator that runs them | no |
 //! | `workspace` | workspaces that stay, programs in them, and artifacts | no |
+//! | `jupyter` | code blocks in a Jupyter kernel that lives in a workspace | no |
 //! | `s3` | artifacts in a bucket of S3 | no |
 //!
 //! # What it does to your program
@@ -149,6 +150,7 @@ pub mod program {
 pub mod workspace {
     pub use belljar_workspace::kept::{Change, Difference};
     pub use belljar_workspace::layout as workspace_layout;
+    pub use belljar_workspace::{BlockExecutor, BlockExecutorOptions};
     pub use belljar_workspace::{
         BlockPlan, BlockResult, BlockSpec, Capabilities as WorkspaceCapabilities, CodeBlock,
         CodeBlockDelimiter, CodeExecutionInput, CodeExecutionResult, CodeExecutor, Context, CutStream,
@@ -162,6 +164,8 @@ pub mod workspace {
         WorkspacesOptions, build_block_spec, dir_digest, env_injecting_engine, env_injecting_executor,
         extract_code_blocks, is_text_mime, mime_type, normalize_globs, plan_block,
     };
+    #[cfg(feature = "jupyter")]
+    pub use belljar_workspace::{JupyterExecution, JupyterExecutor, JupyterOptions};
 }
 
 /// Named, versioned files that outlive the cells that made them.
