@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-packages test-corpus faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
+.PHONY: help build demo test test-workspaces test-packages test-corpus faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,6 +15,9 @@ demo: build ## see a script run: streaming, a tool call, a caught failure, a lim
 
 test: ## everything that can be tested here
 	@scripts/test
+
+test-workspaces: ## what is claimed of workspaces, on containers; needs a daemon, some minutes
+	BELLJAR_TEST_ENGINE=docker $(CARGO) nextest run --package belljar-workspace --test conformance --test blocks
 
 test-packages: build ## forty packages, each in a real use, on native cells and in containers; a few GB of cache
 	@BELLJAR=$(BELLJAR) scripts/test-packages
