@@ -31,6 +31,7 @@ mod program;
 mod protection_status;
 #[cfg(test)]
 mod public_json;
+mod random;
 #[cfg(test)]
 mod reference;
 mod request;
@@ -54,6 +55,7 @@ pub use path::{GuestPath, GuestPathError};
 pub use printable::{is_combining, is_printable};
 pub use program::{Program, ProgramError};
 pub use protection_status::{ProtectionState, ProtectionStatus};
+pub use random::random_hex;
 pub use request::{CollectLimits, ExecutionRequest, FileContent, InputFile, ScriptError, Stdin, StdinStream};
 pub use result::{ExecutionResult, Intermediate, LogLine, Usage};
 pub use script_metadata::{ScriptMetadata, ScriptMetadataError, ScriptMetadataFault};

@@ -180,3 +180,36 @@ impl Program {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_program_can_be_given_is_refused() {
+        let refused = |program: Program| program.check().unwrap_err();
+        assert_eq!(refused(Program::new("")), ProgramError::NoProgram);
+        assert_eq!(refused(Program::new("a").args(["b", "c\0"])), ProgramError::Nul { number: 2 });
+        assert!(matches!(
+            refused(Program::new("a").args(["x".repeat(2 << 20)])),
+            ProgramError::TooLong { .. }
+        ));
+        for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0")] {
+            let program = Program::new("a").env(name, value);
+            assert!(matches!(refused(program), ProgramError::Environment { .. }), "{name:?}");
+        }
+        let limited = Program { cpu_quota: Some(0.0), ..Program::new("a") };
+        assert!(matches!(refused(limited), ProgramError::Limit { what: "processor use", .. }));
+        assert_eq!(Program::new("a").args(["b"]).env("A", "x").check(), Ok(()));
+    }
+
+    #[test]
+    fn a_program_starts_in_its_workspace() {
+        for itself in ["", ".", "./"] {
+            assert_eq!(Program::new("a").cwd(itself).unwrap().cwd, None, "{itself:?}");
+        }
+        for outside in ["..", "a/../b", "/etc"] {
+            assert!(Program::new("a").cwd(outside).is_err(), "{outside:?}");
+        }
+    }
+}

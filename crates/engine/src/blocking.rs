@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// Runs blocking work on a thread of its own. An error if no thread can be started, or if the work
 /// panicked.
-pub(crate) async fn on_a_thread<T: Send + 'static>(
+pub async fn on_a_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {

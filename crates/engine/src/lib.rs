@@ -69,6 +69,7 @@ mod watch;
 
 pub use background::{Background, CallersWaker, Forked, InProcess, Process};
 pub use belljar_core::{ProtectionState, ProtectionStatus};
+pub use blocking::on_a_thread;
 pub use bytes::Bytes;
 pub use capabilities::Capabilities;
 #[cfg(any(feature = "native", feature = "local"))]

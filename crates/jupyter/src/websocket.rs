@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::ClientRequestBuilder;
@@ -61,7 +60,7 @@ impl Channel {
     }
 
     async fn handshake(gateway: &Gateway, kernel: &str, what: &str) -> Result<Self, JupyterError> {
-        let session = random_name();
+        let session = belljar_core::random_hex();
         let stream = gateway.transport().open().await?;
         let failed = |reason: String| JupyterError::Answer { what: what.to_owned(), reason };
         let uri = format!("ws://localhost/api/kernels/{kernel}/channels?session_id={session}");
@@ -144,12 +143,4 @@ impl Channel {
 /// The connection broke.
 pub(crate) fn lost(reason: String) -> JupyterError {
     JupyterError::Lost { reason }
-}
-
-/// A name that nobody else has.
-fn random_name() -> String {
-    let mut bytes = [0u8; 16];
-    // Names need not be secret: without randomness they are still only ours, as the gateway is.
-    let _ = getrandom(&mut bytes, GetRandomFlags::empty());
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

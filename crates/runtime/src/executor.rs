@@ -1,13 +1,12 @@
 //! Runs scripts in cells under one policy: limits, mode, secrets.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use belljar_core::config::{ExecutionMode, ResourceLimits};
 use belljar_core::wire::{Execute, HostFrame};
-use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Json, Secret};
+use belljar_core::{ExecutionId, ExecutionRequest, ExecutionResult, Json, Secret, random_hex};
 use belljar_engine::pool::Lease;
 use belljar_engine::{Cell, CellUsage, Leftovers, Process, Until};
 use tracing::{Instrument, Span};
@@ -306,16 +305,4 @@ impl ScriptExecutor {
 pub(crate) fn id_of(request: &ExecutionRequest) -> ExecutionId {
     let made_up = || ExecutionId::new(format!("exec-{}", random_hex()));
     request.execution_id.clone().unwrap_or_else(made_up)
-}
-
-/// 128 random bits.
-pub(crate) fn random_hex() -> String {
-    let mut bytes = [0u8; 16];
-    let none = rustix::rand::GetRandomFlags::empty();
-    let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, none));
-    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
-    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

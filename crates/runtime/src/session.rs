@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use belljar_core::config::ExecutionMode;
 use belljar_core::wire::Question;
-use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult, Json};
+use belljar_core::{CellId, Event, ExecutionRequest, ExecutionResult, Json, random_hex};
 use belljar_engine::pool::{InProgress, Lease};
 use belljar_engine::{Background, BoxFuture, Cell, CellUsage, Leftovers, Until};
 use tracing::Instrument;
 
 use crate::control::{RunHandle, Wishes};
 use crate::conversation::Listener;
-use crate::executor::{Run, ScriptExecutor, random_hex};
+use crate::executor::{Run, ScriptExecutor};
 use crate::inquiry::{self, Completions, Variable};
 use crate::meters::{Identity, note_cell};
 use crate::{EventSink, Execution, FilesError, RuntimeError, SessionFiles};

@@ -37,6 +37,3 @@ pub const SKILL_NAME: &str = "SKILL_NAME";
 pub const SCRIPT_MODE: u32 = 0o644;
 /// The mode of a file that is run by its own name.
 pub const EXECUTABLE_MODE: u32 = 0o755;
-
-/// Where programs are looked for if the environment starts empty and no `PATH` is given.
-pub const MINIMAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";

@@ -8,6 +8,11 @@
 //! let _span = tracing::info_span!(telemetry::SPAN_RUN, { telemetry::CMD } = "python3").entered();
 //! ```
 
+/// The span of code blocks that run.
+pub(crate) fn inline(input: &crate::CodeExecutionInput) -> tracing::Span {
+    tracing::info_span!(SPAN_INLINE, { EXEC_ID } = input.execution_id, { COUNT } = input.code_blocks.len())
+}
+
 /// A workspace is made.
 pub const SPAN_CREATE: &str = "workspace.create";
 /// A workspace is removed.

@@ -137,12 +137,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// An id that no other save has. Ids sort by the time they were made.
 pub(super) fn unique() -> String {
-    let mut random = [0u8; 16];
-    let none = rustix::rand::GetRandomFlags::empty();
-    let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut random, none));
-    assert_eq!(filled, Ok(random.len()), "the kernel has randomness once it is up");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:012x}-{}", now.as_millis(), hex(&random))
+    format!("{:012x}-{}", now.as_millis(), belljar_core::random_hex())
 }
 
 #[cfg(test)]

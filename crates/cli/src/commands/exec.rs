@@ -22,6 +22,7 @@ use belljar::workspace::{
 use super::ws::saving::{Saved, list, save};
 use super::ws::scene::Scene;
 use crate::args::ExecArgs;
+use crate::commands::run::random_digits;
 use crate::data;
 use crate::error::CliError;
 use crate::exit::End;
@@ -55,9 +56,7 @@ async fn in_scene(
 ) -> Result<End, CliError> {
     scene.warn()?;
     forget_old(scene).await;
-    let mut number = [0; 16];
-    let _ = rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty());
-    let name = format!("exec-{:032x}", u128::from_ne_bytes(number));
+    let name = format!("exec-{}", random_digits());
     // What `--disk` says of scripts holds for programs, too.
     let max_disk_bytes = scene.settings.blueprint.config.scratch_size_mb << 20;
     let policy = WorkspacePolicy { max_disk_bytes, ..WorkspacePolicy::default() };

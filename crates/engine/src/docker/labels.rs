@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::context::hex;
-
 /// `image`, `cell` or `proxy`.
 pub(super) const ROLE: &str = "dev.belljar.role";
 /// The sandbox's name.
@@ -29,7 +27,10 @@ pub(super) struct Controller {
 
 impl Controller {
     pub(super) fn new() -> Self {
-        Self { id: random().into(), process: ProcessIdentity::of_this_process().to_string().into() }
+        Self {
+            id: belljar_core::random_hex().into(),
+            process: ProcessIdentity::of_this_process().to_string().into(),
+        }
     }
 
     pub(super) fn labels(&self, role: &str, config: &str) -> HashMap<String, String> {
@@ -39,15 +40,6 @@ impl Controller {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
-}
-
-/// 128 random bits, as a name or a token.
-pub(super) fn random() -> String {
-    let mut bytes = [0u8; 16];
-    let none = rustix::rand::GetRandomFlags::empty();
-    let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, none));
-    assert_eq!(filled, Ok(bytes.len()), "the kernel has randomness once it is up");
-    hex(&bytes)
 }
 
 /// Identifies a process among all that ever ran: its boot, its pid namespace, its number and its

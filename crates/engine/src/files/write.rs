@@ -1,17 +1,15 @@
 //! Making files and links, so that nobody ever sees half of one.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use belljar_core::GuestPath;
+use belljar_core::{GuestPath, random_hex};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::tree::{Tree, beneath, enter, kind_of, split};
 use crate::cell::EntryKind;
@@ -172,12 +170,5 @@ pub(super) fn chmod_handle(handle: &impl AsFd, mode: Mode) -> io::Result<()> {
 
 /// A name that nobody else has.
 pub(crate) fn temporary_name() -> OsString {
-    let mut random = [0u8; 12];
-    let _ = getrandom(&mut random, GetRandomFlags::empty());
-    let mut name = String::from(".belljar-");
-    for byte in random {
-        let _ = write!(name, "{byte:02x}");
-    }
-    name.push_str(".tmp");
-    name.into()
+    format!(".belljar-{}.tmp", random_hex()).into()
 }

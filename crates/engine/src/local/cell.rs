@@ -125,8 +125,11 @@ impl CellIo for LocalCell {
         if let Poll::Ready(output) = self.streams.poll_output(cx) {
             return Poll::Ready(output);
         }
-        let mut process = self.process.clone();
-        let ended = self.ended.get_or_insert_with(|| Box::pin(async move { process.end().await }));
+        let process = &self.process;
+        let ended = self.ended.get_or_insert_with(|| {
+            let mut process = process.clone();
+            Box::pin(async move { process.end().await })
+        });
         if ended.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }

@@ -116,7 +116,14 @@ impl NativeTemplate {
 
     async fn make(&self, need: Need, fitting: Option<&Fitting>) -> Result<NativeCell, EngineError> {
         let workspace = fitting.and_then(|fitting| fitting.workspace.as_ref());
-        let workspace = workspace.and_then(|name| KeptName::new(name.as_str()));
+        let workspace = workspace.map(|name| {
+            // The jail has a rule of its own for what may be a name. Nobody gets another place.
+            KeptName::new(name.as_str()).ok_or_else(|| EngineError::Spawn {
+                name: self.name.clone(),
+                reason: format!("the jail takes no workspace of the name {name}"),
+            })
+        });
+        let workspace = workspace.transpose()?;
         let limits = match fitting {
             Some(fitting) => &cgroup_limits(&fitting.lowered(&self.asked)),
             None => &self.limits,

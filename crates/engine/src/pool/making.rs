@@ -70,6 +70,10 @@ impl TemplatePool {
     /// One cell to measure, in the same way. It is no part of the stock.
     pub(super) async fn make_fitted(&self, fitting: &Fitting) -> Result<Box<dyn Cell>, EngineError> {
         let closed = || EngineError::TemplateGone { name: self.name.clone(), last_words: String::new() };
+        if let (Some(workspace), None) = (&fitting.workspace, &self.blueprint.workspaces) {
+            let reason = format!("it has no workspaces, and so no {workspace}: prepare it with a store");
+            return Err(EngineError::Spawn { name: self.name.clone(), reason });
+        }
         let template = self.lock().template.clone().ok_or_else(closed)?;
         match template.spawn_fitted(fitting).await {
             Err(gone @ EngineError::TemplateGone { .. }) => {

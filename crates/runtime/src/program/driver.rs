@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use belljar_core::wire::{Envelope, GuestFrame, HostFrame, Lines, StartProgram};
-use belljar_core::{ExecutionId, ExecutionResult, OutputStream, Program};
+use belljar_core::{ExecutionId, ExecutionResult, OutputStream, Program, random_hex};
 use belljar_engine::pool::{FittedLease, InProgress, Lease, TemplateHold};
 use belljar_engine::{Burst, Cell, Output, Until, timeout};
 use bytes::Bytes;
@@ -18,7 +18,6 @@ use crate::RuntimeError;
 use crate::control::Wishes;
 use crate::conversation::Input;
 use crate::deadlines::{Allowance, Call, Deadlines};
-use crate::executor::random_hex;
 use crate::mask::MaskedStream;
 use crate::transcript::{Ending, usage};
 

@@ -108,6 +108,16 @@ async fn a_program_works_in_a_workspace_that_stays() {
 }
 
 #[tokio::test]
+async fn without_a_store_there_is_no_workspace_and_no_other_place_instead() {
+    let Some(runtime) = runtime() else { return };
+    let sandbox = runtime.sandbox(config()).await.unwrap();
+    let name = WorkspaceName::new("job").unwrap();
+    let started = sandbox.start_program(Program::new("true"), Some(name), |_: OutputStream, _: &[u8]| {});
+    let refused = tokio::time::timeout(HANG, started).await.expect("starting hangs").unwrap_err();
+    assert!(refused.to_string().contains("it has no workspaces"), "{refused}");
+}
+
+#[tokio::test]
 async fn no_other_workspace_is_seen() {
     let Some(runtime) = runtime() else { return };
     if needs_isolation("a plain process sees every file") {

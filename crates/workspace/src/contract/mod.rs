@@ -10,8 +10,6 @@ mod manager;
 mod runner;
 mod session;
 
-use std::pin::Pin;
-
 pub use engine::{EngineProvider, SimpleEngine, WorkspaceEngine};
 pub use executor::CodeExecutor;
 pub use files::WorkspaceFs;
@@ -20,4 +18,4 @@ pub use runner::{InteractiveProgramRunner, ProgramRunner};
 pub use session::ProgramSession;
 
 /// What an asynchronous method of these traits returns.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub use belljar_engine::BoxFuture;

@@ -1,8 +1,12 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::testing::{FakeEngine, FakeExecutor};
-use crate::{CodeExecutionInput, CodeExecutor, Context, InteractiveProgramSpec, Workspace, WorkspaceEngine};
+use crate::{
+    CodeExecutionInput, CodeExecutor, Context, InteractiveProgramSpec, RunProgramSpec, Workspace,
+    WorkspaceEngine,
+};
 
 fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -15,44 +19,6 @@ fn provider(pairs: &[(&str, &str)]) -> Option<RunEnvProvider> {
 
 fn spec(pairs: &[(&str, &str)], clean_env: bool) -> RunProgramSpec {
     RunProgramSpec { cmd: "true".to_owned(), env: env(pairs), clean_env, ..RunProgramSpec::default() }
-}
-
-#[test]
-fn case_62_the_caller_counts_before_the_workspace() {
-    let workspace = workspace_env("/ws/", "runs/1");
-    let built = program_env(
-        env(&[("A", "host"), ("WORK_DIR", "/host")]),
-        workspace,
-        &spec(&[("WORK_DIR", "/mine")], false),
-    );
-    let expected = env(&[
-        ("A", "host"),
-        ("OUTPUT_DIR", "/ws/out"),
-        ("RUN_DIR", "/ws/runs/1"),
-        ("SKILLS_DIR", "/ws/skills"),
-        ("WORKSPACE_DIR", "/ws"),
-        ("WORK_DIR", "/mine"),
-    ]);
-    assert_eq!(built.unwrap(), expected);
-}
-
-#[test]
-fn case_67_a_clean_program_inherits_nothing() {
-    let host = env(&[("BASH_ENV", "/evil"), ("LD_PRELOAD", "/evil.so"), ("PATH", "/host")]);
-    let built = program_env(host.clone(), workspace_env("/ws", "runs/1"), &spec(&[], true)).unwrap();
-    assert_eq!(built["PATH"], layout::MINIMAL_PATH);
-    assert!(!built.contains_key("BASH_ENV") && !built.contains_key("LD_PRELOAD"));
-    assert_eq!(built["WORKSPACE_DIR"], "/ws");
-    let own = program_env(host, BTreeMap::new(), &spec(&[("PATH", "/own")], true)).unwrap();
-    assert_eq!(own, env(&[("PATH", "/own")]));
-}
-
-#[test]
-fn a_variable_that_cannot_exist_is_refused() {
-    for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0")] {
-        let refused = program_env(BTreeMap::new(), BTreeMap::new(), &spec(&[(name, value)], false));
-        assert!(matches!(refused, Err(WorkspaceError::InvalidProgram { .. })), "{name:?}");
-    }
 }
 
 #[tokio::test]

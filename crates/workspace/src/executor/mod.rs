@@ -33,7 +33,6 @@ use tracing::Instrument;
 pub(crate) use self::outputs::Before;
 use self::place::Place;
 #[cfg(feature = "jupyter")]
-pub(crate) use self::place::unique;
 use self::steps::Steps;
 pub(crate) use self::text::Transcript;
 #[cfg(feature = "jupyter")]
@@ -191,11 +190,7 @@ impl CodeExecutor for BlockExecutor {
         ctx: &'a Context,
         input: CodeExecutionInput,
     ) -> BoxFuture<'a, Result<CodeExecutionResult, WorkspaceError>> {
-        let span = tracing::info_span!(
-            telemetry::SPAN_INLINE,
-            { telemetry::EXEC_ID } = input.execution_id,
-            { telemetry::COUNT } = input.code_blocks.len()
-        );
+        let span = telemetry::inline(&input);
         Box::pin(self.0.execute(ctx, input).instrument(span))
     }
 

@@ -1,7 +1,6 @@
 //! The workspace in which the blocks of one call run, and what is left of the call there: nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Inner;
@@ -33,7 +32,7 @@ impl Place {
     /// The workspace of an execution id, or a fresh one if the id is empty.
     pub(super) async fn enter(ctx: &Context, inner: &Inner, id: &str) -> Result<Self, WorkspaceError> {
         let (engine, manager) = (Arc::clone(&inner.engine), inner.engine.manager());
-        let unique = unique();
+        let unique = belljar_core::random_hex();
         let (workspace, shared) = if id.is_empty() {
             let policy = WorkspacePolicy { persist: false, ..inner.options.policy };
             let id = format!("blocks-{unique}");
@@ -104,12 +103,4 @@ impl Drop for Place {
         let (workspace, sources) = (std::mem::take(&mut self.workspace), std::mem::take(&mut self.sources));
         runtime.spawn(async move { kept.tidy(&workspace, &sources).await });
     }
-}
-
-/// A name that nothing else has.
-pub(crate) fn unique() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut random = [0u8; 8];
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    format!("{:016x}{:x}", u64::from_le_bytes(random), COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -6,7 +6,6 @@ use belljar_jupyter::{GATEWAY_PROGRAM, Gateway, JupyterError, Transport, gateway
 
 use super::{JupyterOptions, of_jupyter};
 use crate::env::ProvidedEnv;
-use crate::executor::unique;
 use crate::layout::INLINE_SOURCES;
 use crate::{
     Context, InteractiveProgramSpec, ProgramSession, PutFile, RunProgramSpec, Workspace, WorkspaceEngine,
@@ -39,7 +38,7 @@ impl Home {
         options: &JupyterOptions,
     ) -> Result<(Self, Gateway), WorkspaceError> {
         let policy = WorkspacePolicy { persist: false, ..options.policy };
-        let id = format!("jupyter-{}", unique());
+        let id = format!("jupyter-{}", belljar_core::random_hex());
         let workspace = workspaces.manager().create_workspace(ctx, &id, policy).await?;
         // From here on, whatever fails is tidied up.
         let mut home =

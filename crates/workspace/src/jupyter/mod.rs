@@ -261,11 +261,7 @@ impl CodeExecutor for JupyterExecutor {
         ctx: &'a Context,
         input: CodeExecutionInput,
     ) -> BoxFuture<'a, Result<CodeExecutionResult, WorkspaceError>> {
-        let span = tracing::info_span!(
-            telemetry::SPAN_INLINE,
-            { telemetry::EXEC_ID } = input.execution_id,
-            { telemetry::COUNT } = input.code_blocks.len()
-        );
+        let span = telemetry::inline(&input);
         Box::pin(async move { Ok(self.execute(ctx, input).await?.result) }.instrument(span))
     }
 

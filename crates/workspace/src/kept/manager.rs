@@ -1,7 +1,6 @@
 //! Making and removing workspaces.
 
 use std::io;
-use std::sync::Arc;
 
 use belljar_runtime::WorkspaceName;
 use tracing::Instrument;
@@ -108,13 +107,5 @@ impl Inner {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let (done, outcome) = tokio::sync::oneshot::channel();
-    std::thread::Builder::new().name("belljar-ws".to_owned()).spawn(move || {
-        // The waiting caller may have given up.
-        let _ = done.send(work());
-    })?;
-    outcome.await.unwrap_or_else(|_| Err(io::Error::other("a thread for workspaces has panicked")))
+    belljar_engine::on_a_thread("belljar-ws", work).await?
 }
-
-/// So that a manager can be shared.
-const _: fn(Arc<Inner>) -> Arc<dyn WorkspaceManager> = |inner| inner;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use belljar_core::random_hex;
 use belljar_runtime::WorkspaceName;
 use sha2::{Digest, Sha256};
 
@@ -15,25 +16,26 @@ pub(super) fn name_for(id: &str) -> WorkspaceName {
     let is_good = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     let readable: String =
         id.chars().map(|character| if is_good(character) { character } else { '_' }).take(READABLE).collect();
-    numbered(&readable, &Sha256::digest(id.as_bytes()))
+    let digest = Sha256::digest(id.as_bytes());
+    let digest = digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    named(&readable, &digest)
 }
 
 /// A name for an id that no workspace has had before.
 pub(super) fn fresh_name_for(id: &str) -> WorkspaceName {
     const READABLE: usize = 40;
-    let mut random = [0u8; 8];
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     let base = name_for(id);
     let readable: String = base.as_str().chars().take(READABLE).collect();
-    numbered(&readable, &random)
+    named(&readable, &random_hex())
 }
 
-fn numbered(readable: &str, number: &[u8]) -> WorkspaceName {
-    let mut name = format!("{readable}-");
-    for byte in number.iter().take(8) {
-        let _ = write!(name, "{byte:02x}");
-    }
-    WorkspaceName::new(name).expect("its characters and its length are those of a name")
+/// 64 bits are enough to tell one from another.
+fn named(readable: &str, hex: &str) -> WorkspaceName {
+    WorkspaceName::new(format!("{readable}-{}", &hex[..16]))
+        .expect("its characters and its length are those of a name")
 }
 
 #[cfg(test)]

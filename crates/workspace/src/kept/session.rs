@@ -143,10 +143,7 @@ fn lost() -> RunResult {
 
 /// 128 random bits, as people write them.
 fn new_id() -> String {
-    let mut bytes = [0u8; 16];
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let number = u128::from_le_bytes(bytes);
-    let text = format!("{number:032x}");
+    let text = belljar_core::random_hex();
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }
 

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use super::saving::{Saved, below, list, save};
 use super::scene::Scene;
 use crate::args::{GetArgs, PutArgs};
+use crate::commands::run::random_digits;
 use crate::error::CliError;
 use crate::exit::End;
 use crate::program::input::on_a_thread;
@@ -88,9 +89,7 @@ struct Spool(PathBuf);
 
 impl Spool {
     async fn of_stdin() -> io::Result<Self> {
-        let mut bytes = [0; 16];
-        let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-        let name = format!("belljar-stdin-{:032x}", u128::from_ne_bytes(bytes));
+        let name = format!("belljar-stdin-{}", random_digits());
         let spool = Self(std::env::temp_dir().join(name));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&spool.0)?;
         on_a_thread(move || io::copy(&mut io::stdin().lock(), &mut file)).await?;

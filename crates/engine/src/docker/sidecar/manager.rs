@@ -15,7 +15,6 @@ use super::setup::Setup;
 use super::{ANSWER_WITHIN, THERE_WITHIN};
 use crate::docker::DockerError;
 use crate::docker::attach::{AttachReader, Attached, attach};
-use crate::docker::labels::random;
 use crate::timeout;
 
 /// How long to wait before a dead proxy is replaced. Doubled each time one dies young.
@@ -93,7 +92,7 @@ impl Manager {
         let Some(generation) = self.wait_until_present().await else {
             return Err(self.setup.failed("it is gone and does not come back", Vec::new()));
         };
-        let token = random();
+        let token = belljar_core::random_hex();
         let cell = cell.unwrap_or_else(|| {
             let mut state = self.lock();
             state.next_cell += 1;

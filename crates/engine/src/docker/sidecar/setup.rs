@@ -12,7 +12,6 @@ use super::protocol::Order;
 use crate::docker::DockerError;
 use crate::docker::daemon::Daemon;
 use crate::docker::labels::Controller;
-use crate::docker::labels::random;
 use crate::docker::remover::Remover;
 use crate::guest;
 
@@ -53,7 +52,7 @@ impl Setup {
             name: config.name.clone(),
             image,
             network: settings.egress_network.clone().unwrap_or_else(|| "bridge".to_owned()),
-            volume: format!("belljar-{}-{}", config.name, &random()[..16]),
+            volume: format!("belljar-{}-{}", config.name, &belljar_core::random_hex()[..16]),
             secrets,
             policy,
             known_hosts: settings.known_hosts.clone(),
