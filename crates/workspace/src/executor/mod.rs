@@ -32,7 +32,6 @@ use tracing::Instrument;
 
 pub(crate) use self::outputs::Before;
 use self::place::Place;
-#[cfg(feature = "jupyter")]
 use self::steps::Steps;
 pub(crate) use self::text::Transcript;
 #[cfg(feature = "jupyter")]
