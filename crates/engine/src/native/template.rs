@@ -1,11 +1,14 @@
 //! A blueprint made ready: a zygote, and what its cells are made of.
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 use belljar_core::CellId;
 use belljar_core::config::ResourceLimits;
@@ -137,6 +140,9 @@ impl NativeTemplate {
             })?),
         };
         let network = self.networks.lease();
+        // The helper makes the mounts while the control groups are made here.
+        let mut lending = pin!(self.zygote.lend(host_id.as_ref().map(LeasedId::on_host), workspace));
+        let early = poll_fn(|cx| Poll::Ready(lending.as_mut().poll(cx))).await;
         let cgroup = self.resources.cgroups.create(&id.to_string(), limits).map_err(NativeError::Cgroup)?;
         let order = CellOrder {
             workspace,
@@ -150,7 +156,11 @@ impl NativeTemplate {
         };
         let share = Share { cgroup, host_id, network, descriptors: OfOneCell::new() };
         let mut unborn = Unborn { template: self, share: Some(share), status: None };
-        let (ends, mut newborn) = self.connect(order, &mut unborn).await?;
+        let lent = match early {
+            Poll::Ready(lent) => lent?,
+            Poll::Pending => lending.await?,
+        };
+        let (ends, mut newborn) = self.connect(order, lent, &mut unborn).await?;
         let (egress, listener) = (self.egress.as_ref(), newborn.listener.take());
         let template = self.me.upgrade().expect("a template that makes cells is there");
         let mut cell = NativeCell::new(id, ends, newborn, &mut unborn.share, template)
@@ -165,6 +175,7 @@ impl NativeTemplate {
     async fn connect(
         &self,
         mut order: CellOrder,
+        lent: Vec<OwnedFd>,
         unborn: &mut Unborn<'_>,
     ) -> Result<(CellEnds<AsyncFd<OwnedFd>>, Newborn), EngineError> {
         let failed = || EngineError::io("make a cell's connections");
@@ -174,8 +185,6 @@ impl NativeTemplate {
             .map_err(|reason| EngineError::Spawn { name: self.name.clone(), reason })?;
         let status = unborn.status.insert(watch(ours.status, Interest::READABLE).map_err(failed())?);
         let mut descriptors = vec![theirs.stdout.as_fd(), theirs.stderr.as_fd(), theirs.status.as_fd()];
-        let id = unborn.share.as_ref().and_then(|share| share.host_id.as_ref()).map(LeasedId::on_host);
-        let lent = self.zygote.lend(id, order.workspace).await?;
         descriptors.extend(lent.iter().map(AsFd::as_fd));
         let cgroup = unborn.share.as_ref().map(|share| &share.cgroup);
         descriptors.extend(cgroup.into_iter().flat_map(CellCgroup::join_files));

@@ -110,6 +110,8 @@ def prepare(settings):
     if settings["programs"]:
         # Compiled once, and not by each cell that becomes a program.
         from . import commands, terminals  # noqa: F401
+
+        commands.rehearse()
     # As for any script: a module that it writes next to itself can be imported. This comes last,
     # so that nothing above is looked for there.
     sys.path.insert(0, layout["workspace"])

@@ -40,9 +40,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(commands._find("tool", {"PATH": "one:two:three"}), "three/tool")
 
     def test_places_are_made_through_no_link(self):
-        os.close(commands._make(".", "a/b"))
+        root = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, root)
+        os.close(commands._make(root, "a/b"))
         self.assertTrue(os.path.isdir("a/b"))
         os.symlink("/tmp", "a/link")
         for place in ("a/link", "a/link/below"):
             with self.assertRaises(commands.Refused):
-                commands._make(".", place)
+                commands._make(root, place)
