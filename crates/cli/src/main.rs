@@ -47,6 +47,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if program::terminal::keeper::is_called() {
+        return ExitCode::from(u8::from(program::terminal::keeper::keep().is_err()));
+    }
     let arguments = args::Arguments::parse();
     panics::explain();
     // The panic hook has reported what happened.

@@ -14,6 +14,8 @@ use belljar::OutputStream;
 use belljar::program::ProgramSink;
 use tokio::sync::oneshot;
 
+use super::terminal::keeper::Told;
+use super::terminal::{Keeper, Modes};
 use crate::error::CliError;
 use crate::printer::Printer;
 
@@ -33,8 +35,11 @@ pub(crate) struct Shown {
     held: [Vec<u8>; 2],
 }
 
-/// Prints it byte for byte, to the user's own terminal.
-pub(crate) struct Raw;
+/// Prints it byte for byte, to the user's own terminal. Whoever keeps that learns what is changed.
+pub(crate) struct Raw {
+    keeper: Told,
+    modes: Modes,
+}
 
 #[derive(Default)]
 struct Queue {
@@ -177,9 +182,17 @@ impl Reader for Shown {
     }
 }
 
+impl Raw {
+    pub(crate) fn new(keeper: &Keeper) -> Self {
+        Self { keeper: keeper.told(), modes: Modes::default() }
+    }
+}
+
 impl Reader for Raw {
     fn read(&mut self, _: OutputStream, bytes: &[u8]) -> io::Result<()> {
         use std::io::Write;
+        // Before it has an effect: this process may be killed at any moment.
+        self.keeper.tell(&self.modes.note(bytes));
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()

@@ -27,6 +27,7 @@ use super::input::Said;
 use super::keys::{Backspace, Pace};
 use crate::error::CliError;
 use crate::printer::Printer;
+use crate::program::terminal::Keeper;
 use crate::terminal_text::MARK;
 
 /// The shell's end of the editor.
@@ -36,6 +37,8 @@ pub(crate) struct Editor {
     /// How the terminal was found, and is left.
     mode: Termios,
     is_reading: bool,
+    /// Leaves the terminal so too, if this process is killed.
+    _keeper: Keeper,
 }
 
 /// What the thread is asked to do.
@@ -54,6 +57,8 @@ impl Editor {
             let _ = printer.warning(&format!("the history is not kept: {error}"));
             None
         });
+        // Before the thread changes anything.
+        let _keeper = Keeper::of_an_editor();
         let (orders, ordered) = mpsc::channel();
         let (shell, said) = channel(1);
         let colour = printer.has_colours() && io::stdout().is_terminal();
@@ -68,7 +73,7 @@ impl Editor {
             .name("editor".into())
             .spawn(thread)
             .map_err(CliError::system("start a thread that reads the terminal"))?;
-        Ok(Self { orders, said, mode, is_reading: false })
+        Ok(Self { orders, said, mode, is_reading: false, _keeper })
     }
 
     /// Has a line read.

@@ -36,7 +36,7 @@ impl Shell {
         format!(
             "was=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u NO_COLOR -u BELLJAR_LOG \
              -u BELLJAR_ENGINE BELLJAR_CACHE={cache} XDG_STATE_HOME={} {variables} {belljar} shell\n\
-             code=$?\ntest \"$was\" = \"$(stty -g)\" && echo \"left with $code\" || echo 'another terminal'",
+             code=$?\nuntil test \"$was\" = \"$(stty -g)\"; do sleep 0.05; done; echo \"left with $code\"",
             quoted(state),
         )
     }
@@ -182,11 +182,14 @@ fn ctrl_c_clears_the_line_and_ctrl_d_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn a_shell_that_is_ended_from_outside_leaves_the_terminal_as_it_was() {
-    let Some(shell) = Shell::start() else { return };
-    let pid = fs::read_to_string(shell.state.path().join("pid")).unwrap();
-    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    shell.tmux.until_shown("left with 143");
+    use rustix::process::Signal;
+    for signal in [Signal::TERM, Signal::ALARM, Signal::KILL] {
+        let Some(shell) = Shell::start() else { return };
+        let pid = fs::read_to_string(shell.state.path().join("pid")).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        shell.tmux.until_shown(&format!("left with {}", 128 + signal.as_raw()));
+    }
 }
 
 #[test]

@@ -76,6 +76,12 @@ impl Tmux {
         self.ask(&["paste-buffer", "-p", "-d"]);
     }
 
+    /// Whether a flag of the terminal is set, by its name in tmux.
+    pub(crate) fn is_on(&self, flag: &str) -> bool {
+        let asked = self.ask(&["display-message", "-p", &format!("#{{{flag}}}")]);
+        asked.stdout.starts_with(b"1")
+    }
+
     /// Makes the terminal larger or smaller.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let (columns, rows) = (columns.to_string(), rows.to_string());

@@ -24,7 +24,8 @@ impl Shell {
         Some(Self { tmux, home })
     }
 
-    /// What is run: says at the end how the shell ended, and whether the terminal is as it was.
+    /// What is run: says how the shell ended, once the terminal is as it was. Whoever makes it that
+    /// may be another process than the one that was killed.
     fn line(home: &Home, arguments: &str) -> String {
         let belljar = quoted(Path::new(env!("CARGO_BIN_EXE_belljar")));
         let cache = quoted(Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/cache")));
@@ -32,7 +33,7 @@ impl Shell {
         format!(
             "trap : INT\nwas=$(stty -g)\nsh -c 'echo $$ > \"$1\"; shift; exec \"$@\"' sh {pid} env -u BELLJAR_LOG -u BELLJAR_ENGINE \
              -u BELLJAR_TIMEOUT BELLJAR_CACHE={cache} BELLJAR_WORKSPACES={store} {belljar} ws {arguments}\n\
-             code=$?\ntest \"$was\" = \"$(stty -g)\" && echo \"left with $code\" || echo 'another terminal'"
+             code=$?\nuntil test \"$was\" = \"$(stty -g)\"; do sleep 0.05; done; echo \"left with $code\""
         )
     }
 
@@ -113,11 +114,24 @@ fn the_program_learns_how_large_the_terminal_is_and_when_that_changes() {
 
 #[test]
 fn a_shell_that_is_ended_from_outside_leaves_the_terminal_as_it_was() {
-    let Some(shell) = Shell::with_prompt() else { return };
-    let pid = fs::read_to_string(shell.home.path("pid")).unwrap();
-    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    shell.tmux.until_shown("left with 143");
+    use rustix::process::Signal;
+    // One that it waits for, one that nobody thinks of, and one that cannot be caught.
+    for signal in [Signal::TERM, Signal::USR1, Signal::QUIT, Signal::KILL] {
+        let Some(shell) = Shell::with_prompt() else { return };
+        // A program that has taken the whole screen, and hidden the cursor.
+        shell.tmux.type_text(r"printf '\033[?1049h\033[?25l\033[?1003hfull screen\n'");
+        shell.tmux.press("Enter");
+        shell.tmux.until("another screen", |screen| screen.lines().any(|line| line == "full screen"));
+        assert!(shell.tmux.is_on("alternate_on") && shell.tmux.is_on("mouse_any_flag"));
+        let pid = fs::read_to_string(shell.home.path("pid")).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        shell.tmux.until_shown(&format!("left with {}", 128 + signal.as_raw()));
+        for mode in ["alternate_on", "mouse_any_flag"] {
+            assert!(!shell.tmux.is_on(mode), "{mode} after {signal:?}");
+        }
+        assert!(shell.tmux.is_on("cursor_flag"), "no cursor after {signal:?}");
+    }
 }
 
 #[test]

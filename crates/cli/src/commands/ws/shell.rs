@@ -17,7 +17,7 @@ use crate::env;
 use crate::error::CliError;
 use crate::exit::End;
 use crate::interrupt::{Interrupt, Interrupts};
-use crate::program::terminal::{RawTerminal, size};
+use crate::program::terminal::{Keeper, RawTerminal, size};
 use crate::program::{self, Ended, Raw, output};
 
 /// How long a terminal may be used, if nothing else is said: as long as any program.
@@ -41,14 +41,15 @@ pub(super) async fn shell(
     let mut resized = signal(SignalKind::window_change()).map_err(system("listen for signals"))?;
     const SIGCONT: i32 = 18;
     let mut continued = signal(SignalKind::from_raw(SIGCONT)).map_err(system("listen for signals"))?;
-    let (sink, mut printed) = output(Some(Raw))?;
+    let keeper = Keeper::start();
+    let (sink, mut printed) = output(Some(Raw::new(&keeper)))?;
     let stdin = stdin_from_reader(io::stdin());
     let streaming = Streaming { stdin, terminal: Some(size()), keeps_output: false };
     let streamed = tokio::select! {
         started = workspace.start_streaming(spec(options), streaming, sink) => started?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
     };
-    let terminal = RawTerminal::take().map_err(system("take the terminal"))?;
+    let terminal = RawTerminal::take(keeper).map_err(system("take the terminal"))?;
     let program = streamed.program();
     let mut interrupt = None;
     let end = loop {

@@ -1,4 +1,10 @@
 //! The user's own terminal, handed over to a program.
+//!
+//! * `keeper` is a process that makes it what it was, also if this one is killed.
+//! * `modes` is what a program has switched on in it.
+
+pub(crate) mod keeper;
+mod modes;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,19 +12,24 @@ use std::os::fd::AsFd;
 use belljar::program::TerminalSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+pub(crate) use self::keeper::Keeper;
+pub(crate) use self::modes::Modes;
+
 /// A terminal in raw mode: every key goes to the program. Dropping this makes it what it was.
 pub(crate) struct RawTerminal {
     was: Termios,
     raw: Termios,
+    /// Dropped last: what it does is the same, and more.
+    _keeper: Keeper,
 }
 
 impl RawTerminal {
     /// Takes the terminal on stdin.
-    pub(crate) fn take() -> io::Result<Self> {
+    pub(crate) fn take(keeper: Keeper) -> io::Result<Self> {
         let was = tcgetattr(io::stdin())?;
         let mut raw = was.clone();
         raw.make_raw();
-        let terminal = Self { was, raw };
+        let terminal = Self { was, raw, _keeper: keeper };
         terminal.take_again()?;
         Ok(terminal)
     }

@@ -1,0 +1,125 @@
+//! A process beside this one that makes the terminal what it was.
+//!
+//! A process that is killed tidies nothing up, and a terminal in raw mode is of no use to the shell
+//! that gets it back. So somebody else remembers:
+//!
+//! ```text
+//!  belljar ──── what programs switch on ────► keeper ──► the terminal, at the end: as it was
+//!          ──── nothing more comes ─────────►
+//! ```
+//!
+//! However this process ends, its end of the pipe closes. The keeper is in a session of its own, so
+//! no key and no shell reaches it.
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+use super::Modes;
+
+/// What the keeper is called.
+const NAME: &str = "belljar-terminal";
+/// Says that nothing more comes. No escape sequence has it.
+const END: u8 = 0;
+
+/// A handle on the keeper. When it is dropped, the terminal is what it was.
+pub(crate) struct Keeper {
+    child: Option<Child>,
+    told: Told,
+}
+
+/// Tells the keeper what a program has switched on. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Told(Arc<Mutex<Option<ChildStdin>>>);
+
+impl Keeper {
+    /// Starts it, for the terminal on stdout or else stdin. Comes back when it knows how that is.
+    /// Where no process can be started, nobody keeps anything.
+    pub(crate) fn start() -> Self {
+        let started = Self::try_start();
+        started.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the terminal stays raw if this process is killed");
+            Self { child: None, told: Told::default() }
+        })
+    }
+
+    fn try_start() -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(NAME).current_dir("/");
+        if !io::stdout().is_terminal() {
+            command.stdout(io::stdin().as_fd().try_clone_to_owned()?);
+        }
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (to, ready) = (child.stdin.take(), child.stderr.take());
+        let keeper = Self { child: Some(child), told: Told(Arc::new(Mutex::new(to))) };
+        ready.ok_or(io::ErrorKind::BrokenPipe)?.read_exact(&mut [0])?;
+        Ok(keeper)
+    }
+
+    /// The same, for what puts brackets around what is pasted while it reads a line.
+    pub(crate) fn of_an_editor() -> Self {
+        let keeper = Self::start();
+        keeper.told.tell(b"\x1b[?2004h");
+        keeper
+    }
+
+    /// For whoever prints what the program writes.
+    pub(crate) fn told(&self) -> Told {
+        self.told.clone()
+    }
+}
+
+impl Told {
+    /// Tells it. There is nobody else to tell if that fails.
+    pub(crate) fn tell(&self, sequences: &[u8]) {
+        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(to) = to.as_mut().filter(|_| !sequences.is_empty()) {
+            let _ = to.write_all(sequences);
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.told.tell(&[END]);
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Whether this process was started to be a keeper.
+pub(crate) fn is_called() -> bool {
+    std::env::args_os().next().is_some_and(|name| name == NAME)
+}
+
+/// The whole life of a keeper. Its stdin is the pipe, its stdout the terminal.
+pub(crate) fn keep() -> io::Result<()> {
+    // Fails if it leads a group, which nobody has told it to.
+    let _ = rustix::process::setsid();
+    let was = tcgetattr(io::stdout())?;
+    io::stderr().write_all(b".")?;
+    let (mut modes, mut piece) = (Modes::default(), [0; 256]);
+    loop {
+        match io::stdin().read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => {
+                modes.note(&piece[..read]);
+                if piece[..read].contains(&END) {
+                    break;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    // Before anybody else has the terminal: a prompt on another screen would be gone with that.
+    let mut terminal = io::stdout();
+    let undone = terminal.write_all(&modes.undo()).and_then(|()| terminal.flush());
+    tcsetattr(io::stdout(), OptionalActions::Now, &was)?;
+    undone
+}
