@@ -1,11 +1,14 @@
 //! Where the command keeps what should stay: workspaces and artifacts.
 
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use belljar::artifacts::{ArtifactStore, StoreOptions};
 
 use crate::args::EngineName;
+use crate::commands::random_digits;
 use crate::env;
 use crate::error::CliError;
 
@@ -19,13 +22,29 @@ pub(crate) fn workspaces(store: Option<&PathBuf>, engine: EngineName) -> Result<
     Ok(all.join(engine.name()))
 }
 
-/// The directory for workspaces that are gone with their command. A user without a home has one in
-/// the directory for temporary files.
-pub(crate) fn passing_workspaces(engine: EngineName) -> PathBuf {
-    let own = of_user("exec", env::XDG_DATA_HOME, "").unwrap_or_else(|_| {
-        std::env::temp_dir().join(format!("belljar-exec-{}", rustix::process::geteuid().as_raw()))
-    });
-    own.join(engine.name())
+/// The directory for workspaces that are gone with their command.
+pub(crate) struct PassingPlace {
+    pub(crate) path: PathBuf,
+    /// Gone with this.
+    temporary: Option<PathBuf>,
+}
+
+/// A user without a home has one among the temporary files, of a name that nobody can take before.
+pub(crate) fn passing_workspaces(engine: EngineName) -> Result<PassingPlace> {
+    if let Ok(own) = of_user("exec", env::XDG_DATA_HOME, "") {
+        return Ok(PassingPlace { path: own.join(engine.name()), temporary: None });
+    }
+    let place = std::env::temp_dir().join(format!("belljar-exec-{}", random_digits()));
+    fs::DirBuilder::new().mode(0o700).create(&place).with_context(|| place.display().to_string())?;
+    Ok(PassingPlace { path: place.join(engine.name()), temporary: Some(place) })
+}
+
+impl Drop for PassingPlace {
+    fn drop(&mut self) {
+        if let Some(place) = &self.temporary {
+            let _ = fs::remove_dir_all(place);
+        }
+    }
 }
 
 /// The store for artifacts: a directory, or the URL of one.

@@ -110,7 +110,8 @@ fn fault_of_workspace(error: &WorkspaceError) -> Fault {
             | Kind::AlreadyExists
             | Kind::NotADirectory
             | Kind::IsADirectory
-            | Kind::InvalidInput => Fault::Caller,
+            | Kind::InvalidInput
+            | Kind::ResourceBusy => Fault::Caller,
             _ => Fault::Backend,
         },
         WorkspaceError::Stale { .. } | WorkspaceError::Abandoned { .. } => Fault::Backend,

@@ -1,8 +1,9 @@
 //! `belljar artifact`: files in versions.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,6 +13,7 @@ use belljar::artifacts::{ArtifactError, ArtifactInfo, ArtifactService, ArtifactS
 use belljar::engine::{Bytes, real_path};
 use belljar::workspace::mime_type;
 use futures_core::Stream;
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::ws::saving::in_the_way;
@@ -97,7 +99,10 @@ async fn save(options: &SaveArgs, printer: &Printer) -> Result<(), CliError> {
         false => {
             let place = || options.file.display().to_string();
             let real = real_path(&options.file).with_context(place)?;
-            let file = File::open(&real).with_context(place)?;
+            // Without waiting: it may be a FIFO.
+            let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+            let opened = OpenOptions::new().read(true).custom_flags(without_waiting).open(&real);
+            let file = opened.with_context(place)?;
             if !file.metadata().with_context(place)?.is_file() {
                 return Err(anyhow!("{} is no file", options.file.display()).into());
             }

@@ -22,7 +22,7 @@ use belljar::workspace::{
 use super::ws::saving::{Saved, list, save};
 use super::ws::scene::Scene;
 use crate::args::ExecArgs;
-use crate::commands::run::random_digits;
+use crate::commands::random_digits;
 use crate::data;
 use crate::error::CliError;
 use crate::exit::End;
@@ -37,9 +37,11 @@ pub(super) async fn exec(options: ExecArgs, verbose: bool) -> Result<End, CliErr
         return Err(anyhow!("nothing to run: give FILE, or a command after `--`").into());
     }
     let printer = Printer::new(if options.json { Output::Json } else { Output::Human });
-    let place = data::passing_workspaces(options.engine.name);
+    // Until the scene is closed.
+    let place = data::passing_workspaces(options.engine.name)?;
     let mut interrupts = Interrupts::listen()?;
-    let opening = Scene::open(place, (options.engine.name, &options.sandbox), (&printer, verbose));
+    let opening =
+        Scene::open(place.path.clone(), (options.engine.name, &options.sandbox), (&printer, verbose));
     let scene = tokio::select! {
         scene = opening => scene?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),

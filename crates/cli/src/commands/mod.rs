@@ -15,7 +15,7 @@ mod shell;
 mod tools;
 mod ws;
 
-pub(crate) use self::run::advice;
+pub(crate) use self::run::{advice, random_digits};
 
 use std::time::Duration;
 

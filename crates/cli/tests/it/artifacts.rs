@@ -59,3 +59,13 @@ fn sessions_do_not_see_each_other_but_share_what_is_their_users() {
     assert_eq!(outcome.stdout, "typed@0\n", "{outcome:#?}");
     assert_eq!(home.ok(&["artifact", "load", "typed", "-", "--store", "elsewhere"]), "bytes\0");
 }
+
+#[test]
+fn what_is_no_file_is_refused_and_nobody_waits_for_it() {
+    let home = Home::new();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let path = home.path("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    home.refused(&["artifact", "save", path.to_str().unwrap()], "is no file");
+    home.refused(&["artifact", "save", home.place.path().to_str().unwrap(), "name"], "is no file");
+}

@@ -93,3 +93,14 @@ fn a_program_writes_no_more_than_it_may() {
     let outcome = exec(&home, &["--disk", "10m", "--", "sh", "-c", script], "");
     assert!(outcome.code != Some(0) && !outcome.stdout.contains("all"), "{outcome:?}");
 }
+
+#[test]
+fn a_user_without_a_home_leaves_nothing_where_everybody_looks() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("tmp")).unwrap();
+    let mut command = home.command(&["exec", "--", "echo", "homeless"]);
+    command.env_remove("HOME").env_remove("XDG_DATA_HOME").env("TMPDIR", home.path("tmp"));
+    let outcome = finish(command, "");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "homeless\n"), "{outcome:#?}");
+    assert_eq!(std::fs::read_dir(home.path("tmp")).unwrap().count(), 0);
+}

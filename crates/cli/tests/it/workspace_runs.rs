@@ -224,3 +224,15 @@ fn containers_share_a_workspace_as_cells_do() {
     assert_eq!(outcome.code, Some(127), "{outcome:#?}");
     home.ok(&[&["ws", "rm", "w"][..], &docker].concat());
 }
+
+#[test]
+fn a_workspace_is_not_removed_under_a_program_of_another_process() {
+    let home = with_workspace();
+    let (mut child, _stdout) = begun(&home, "echo begun; sleep 600");
+    home.refused(&["ws", "rm", "w"], "another process works in it");
+    home.ok(&["ws", "run", "w", "--", "true"]);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    home.ok(&["ws", "rm", "w"]);
+    assert_eq!(home.ok(&["ws", "ls"]), "");
+}

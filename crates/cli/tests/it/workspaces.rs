@@ -402,3 +402,30 @@ fn a_program_that_closes_or_fills_its_workspace_does_not_lose_it() {
     home.ok(&["ws", "run", "job", "--", "sh", "-c", "rm -f a b c d"]);
     assert_eq!(home.ok(&["ws", "run", "job", "--", "sh", "-c", "echo again > file; cat file"]), "again\n");
 }
+
+#[test]
+fn a_fork_has_fifos_and_sockets_too() {
+    let home = Home::new();
+    home.ok(&["ws", "new", "one"]);
+    let make = "mkfifo fifo; chmod 600 fifo; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"";
+    home.ok(&["ws", "run", "one", "--", "sh", "-c", make]);
+    home.ok(&["ws", "fork", "one", "two"]);
+    let look = "test -p fifo && test -S socket && stat -c %a fifo";
+    assert_eq!(home.ok(&["ws", "run", "two", "--", "sh", "-c", look]), "600\n");
+}
+
+#[test]
+fn what_has_a_name_that_is_not_text_is_left_out_and_the_rest_is_collected() {
+    let home = Home::new();
+    home.ok(&["ws", "new", "w"]);
+    // Three names that look the same where they cannot be shown.
+    let make = r"import os
+for name in [b'out/a\xff', b'out/a\xfe', 'out/a\ufffd'.encode(), b'out/b']: open(name, 'w').write('x')";
+    home.ok(&["ws", "run", "w", "--", "python3", "-c", make]);
+    let outcome = home.belljar(&["ws", "collect", "w", "out/*", "--out", "here"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert_eq!(outcome.stderr.matches("its name is not text").count(), 3, "{outcome:#?}");
+    let saved: Vec<_> =
+        fs::read_dir(home.path("here/out")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(saved, ["b"]);
+}

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use belljar_core::GuestPath;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::contents::{copy_bytes, copy_file, new_file};
@@ -40,7 +40,12 @@ pub struct Item {
 enum Content {
     Directory,
     Link(OsString),
-    File { file: File, size: u64 },
+    File {
+        file: File,
+        size: u64,
+    },
+    /// A FIFO or a socket: a name that processes meet at, and nothing behind it.
+    Meeting(FileType),
 }
 
 impl Tree {
@@ -81,12 +86,18 @@ impl Tree {
         copier.finish()
     }
 
-    /// The same as [`Tree::copy_from`], with every link as it is, and with what its owner has
-    /// closed to himself: for a tree that is a twin of another, where what links lead to is as much
-    /// a guest's own affair as there.
+    /// The same as [`Tree::copy_from`], with every link as it is, with FIFOs and sockets, and with
+    /// what its owner has closed to himself: for a tree that is a twin of another, where what links
+    /// lead to is as much a guest's own affair as there. Devices are left out, which no guest makes.
     pub fn copy_twin(&self, source: &Self) -> io::Result<Copied> {
         let mut copier = Copier::new(self, None)?;
-        source.visit_own(&mut |found| copier.put_some(Item::of(found, || found.open_own())?))?;
+        source.visit_own(&mut |found| {
+            let item = match found.kind {
+                EntryKind::Other => Item::of_meeting(found)?,
+                _ => Item::of(found, || found.open_own())?,
+            };
+            item.map_or(Ok(()), |item| copier.put(item))
+        })?;
         copier.finish()
     }
 
@@ -149,7 +160,22 @@ impl Item {
             },
             EntryKind::Other => return Ok(None),
         };
-        Ok(Some(Self { path: found.path.to_owned(), mode: found.mode & 0o777, content }))
+        Ok(Some(Self::new(found, content)))
+    }
+
+    fn of_meeting(found: &Found<'_>) -> io::Result<Option<Self>> {
+        let (place, name) = found.at();
+        let stat = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(None),
+            stat => stat?,
+        };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let is_one = matches!(kind, FileType::Fifo | FileType::Socket);
+        Ok(is_one.then(|| Self::new(found, Content::Meeting(kind))))
+    }
+
+    fn new(found: &Found<'_>, content: Content) -> Self {
+        Self { path: found.path.to_owned(), mode: found.mode & 0o777, content }
     }
 }
 
@@ -178,10 +204,6 @@ impl Copier {
         Ok(Self { top, copied, directories, place: None, may_share: true, _opened })
     }
 
-    fn put_some(&mut self, item: Option<Item>) -> io::Result<()> {
-        item.map_or(Ok(()), |item| self.put(item))
-    }
-
     fn put(&mut self, item: Item) -> io::Result<()> {
         let path = Path::new(&item.path);
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -206,6 +228,10 @@ impl Copier {
             Content::Link(target) => {
                 super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
                 rustix::fs::symlinkat(target, &place, name)?;
+            }
+            Content::Meeting(kind) => {
+                super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
+                rustix::fs::mknodat(&place, name, kind, Mode::from_raw_mode(item.mode), 0)?;
             }
             Content::File { file, size } => {
                 let to = new_file(place.as_fd(), name)?;

@@ -11,6 +11,8 @@
 //! the owner is its own user. So what one cell wrote the next can change, and none of them is
 //! anybody on the host. Everybody else is kept out by the store.
 
+mod in_use;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -26,6 +28,8 @@ use rustix::io::Errno;
 use crate::blocking::on_a_thread;
 use crate::cell::Files;
 use crate::files::{Copied, Tree, Worker, remove_in, temporary_name};
+
+pub use self::in_use::InUse;
 
 /// A directory with kept workspaces. Cheap to clone.
 #[derive(Clone)]
@@ -158,10 +162,14 @@ impl Store {
     }
 
     /// Removes one, whatever is in it. It is gone for everybody else at once. Nothing happens if it
-    /// is not there. Blocks.
+    /// is not there. An error if somebody works in it ([`io::ErrorKind::ResourceBusy`]). Blocks.
     pub fn remove(&self, name: &WorkspaceName) -> io::Result<()> {
         let pending = temporary_name();
-        match rustix::fs::renameat(&self.0.root, name.as_str(), &self.0.root, &pending) {
+        let alone = self.end_use(name)?;
+        let moved = rustix::fs::renameat(&self.0.root, name.as_str(), &self.0.root, &pending);
+        self.forget_use(name);
+        drop(alone);
+        match moved {
             Ok(()) => remove_in(self.0.root.as_fd(), &pending),
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),

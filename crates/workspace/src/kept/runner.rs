@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use belljar_core::wire::TerminalSize;
 use belljar_engine::EngineError;
-use belljar_engine::kept::KeptWorkspace;
+use belljar_engine::kept::{InUse, KeptWorkspace};
 use belljar_runtime::{
-    CheckoutError, Program, ProgramEnd, ProgramError, RunningProgram, RuntimeError, Stdin, Stop, Verdict,
-    WorkspaceName,
+    CheckoutError, OutputStream, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram,
+    RuntimeError, Stdin, Stop, Verdict, WorkspaceName,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -124,7 +125,7 @@ impl Inner {
         ws: &Workspace,
         spec: RunProgramSpec,
         Terms { kept, run, stdin, terminal }: Terms,
-        sink: impl belljar_runtime::ProgramSink,
+        sink: impl ProgramSink,
     ) -> Result<Started, WorkspaceError> {
         let RunProgramSpec { cmd, args, env, cwd, stdin: _, timeout, limits, clean_env } = spec;
         if let Some(what) = limits.beyond(self.capabilities.limits).next() {
@@ -147,7 +148,9 @@ impl Inner {
         let disk = self.disk_limit(ws, &kept, limits.disk_mb).await?;
         program.largest_file = disk.map(|disk| disk.largest_file);
         let name = kept.name().clone();
-        let started = self.sandbox.start_program(program, Some(name), sink).await;
+        let in_use = self.store.begin_use(&name).map_err(WorkspaceError::io("work in", &ws.path))?;
+        let started =
+            self.sandbox.start_program(program, Some(name), Working { sink, _in_use: in_use }).await;
         let program = Arc::new(started.map_err(|error| self.refused(error))?);
         self.running_in(kept.name(), &program);
         let watch = |limit| DiskWatch::start(kept.clone(), limit, Arc::clone(&program));
@@ -190,6 +193,23 @@ impl Inner {
             }
             _ => of_runtime(self.engine, "start a program", error),
         }
+    }
+}
+
+/// Takes what a program prints, and keeps others from removing its workspace. It is gone when the
+/// program is, before anybody is told of its end.
+struct Working<S> {
+    sink: S,
+    _in_use: InUse,
+}
+
+impl<S: ProgramSink> ProgramSink for Working<S> {
+    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.sink.take(stream, bytes);
+    }
+
+    fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> Poll<()> {
+        self.sink.poll_room(cx)
     }
 }
 

@@ -6,7 +6,7 @@ use belljar::artifacts::ArtifactContext;
 use belljar::config::GuestPath;
 use belljar::workspace::{Context, OutputSpec};
 
-use super::saving::{Saved, list, save};
+use super::saving::{Saved, save};
 use super::scene::Scene;
 use crate::args::CollectArgs;
 use crate::data;
@@ -36,15 +36,23 @@ pub(super) async fn collect(scene: &Scene<'_>, options: &CollectArgs) -> Result<
     };
     let manifest = workspace.collect_outputs(&context, spec).await?;
     if let Some(directory) = &options.out {
-        let entries = list(&mut *workspace.files()?).await?;
-        let mut all = Vec::new();
+        let (mut all, mut left) = (Vec::new(), Vec::new());
         for file in &manifest.files {
-            let entry = entries.iter().find(|entry| entry.path == *file.name);
-            let from = GuestPath::new(&file.name).map_err(anyhow::Error::from)?;
-            let is_executable = entry.is_some_and(|entry| entry.is_executable);
-            all.push(Saved { to: from.clone(), from, is_directory: false, is_executable });
+            // A name that is not text is known as what can be shown of it.
+            let path = GuestPath::new(&file.name).ok();
+            match path.filter(|_| !file.name.contains(char::REPLACEMENT_CHARACTER)) {
+                Some(from) => {
+                    let found = workspace.look(&from).await?;
+                    let is_executable = found.is_some_and(|(_, is_executable)| is_executable);
+                    all.push(Saved { to: from.clone(), from, is_directory: false, is_executable });
+                }
+                None => left.push(&file.name),
+            }
         }
         let written = save(&workspace, directory, &all, options.force).await?;
+        for name in left {
+            scene.printer.warning(&format!("{} is left out: its name is not text", quoted(name)))?;
+        }
         if !options.json {
             for place in written {
                 scene.printer.note(&format!("saved {}", quoted(&place.display().to_string())))?;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::saving::{Saved, below, list, save};
 use super::scene::Scene;
 use crate::args::{GetArgs, PutArgs};
-use crate::commands::run::random_digits;
+use crate::commands::random_digits;
 use crate::error::CliError;
 use crate::exit::End;
 use crate::program::input::on_a_thread;

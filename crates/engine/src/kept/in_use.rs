@@ -1,0 +1,90 @@
+//! Who works in a workspace, across processes.
+//!
+//! Each workspace has a file beside it. Whoever runs a program in the workspace has a shared lock
+//! on that file, and whoever removes the workspace an exclusive one. The kernel takes the lock of a
+//! process that is killed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use belljar_core::WorkspaceName;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+use super::Store;
+
+/// While this exists, no other process removes the workspace.
+#[derive(Debug)]
+pub struct InUse(OwnedFd);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        // Not only closed: a child that this process has forked has the same descriptor.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+impl Store {
+    /// Says that somebody works in a workspace. An error if it is not there any more.
+    pub fn begin_use(&self, name: &WorkspaceName) -> io::Result<InUse> {
+        let in_use = self.lock(name, FlockOperation::NonBlockingLockShared)?;
+        // Only now: whoever removes it has the lock until it is gone.
+        rustix::fs::statat(&self.0.root, name.as_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(in_use)
+    }
+
+    /// Keeps everybody out of a workspace that is about to go.
+    pub(super) fn end_use(&self, name: &WorkspaceName) -> io::Result<InUse> {
+        self.lock(name, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Forgets a workspace that is gone. Whoever waits for its lock finds that it is not there.
+    pub(super) fn forget_use(&self, name: &WorkspaceName) {
+        let _ = rustix::fs::unlinkat(&self.0.root, file(name), AtFlags::empty());
+    }
+
+    fn lock(&self, name: &WorkspaceName, operation: FlockOperation) -> io::Result<InUse> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?;
+        match flock(&file, operation) {
+            Ok(()) => Ok(InUse(file)),
+            Err(Errno::WOULDBLOCK) => Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another process works in it; end that first",
+            )),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// No workspace has such a name, so it is none.
+fn file(name: &WorkspaceName) -> String {
+    format!(".in-use-{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_removed_when_nobody_works_in_it_any_more() {
+        let place = tempfile::tempdir().unwrap();
+        let name = WorkspaceName::new("job").unwrap();
+        let path = place.path().join("store");
+        // As another process has it.
+        let (ours, theirs) = (Store::open(&path, None).unwrap(), Store::open(&path, None).unwrap());
+        ours.create(&name, |_| Ok(())).unwrap();
+        let (one, other) = (theirs.begin_use(&name).unwrap(), theirs.begin_use(&name).unwrap());
+        drop(one);
+        assert_eq!(ours.remove(&name).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+        assert!(ours.get(&name).is_ok());
+        // A child that was forked meanwhile keeps nobody out.
+        let forked = other.0.try_clone().unwrap();
+        drop(other);
+        ours.remove(&name).unwrap();
+        drop(forked);
+        assert_eq!(theirs.begin_use(&name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        ours.remove(&name).unwrap();
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "something is left in the store");
+    }
+}
