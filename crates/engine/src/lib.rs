@@ -66,6 +66,8 @@ mod supervised;
 mod trust;
 #[cfg(any(feature = "native", feature = "local"))]
 mod watch;
+#[cfg(all(test, feature = "native"))]
+mod workspace_names_tests;
 
 pub use background::{Background, CallersWaker, Forked, InProcess, Process};
 pub use belljar_core::{ProtectionState, ProtectionStatus};

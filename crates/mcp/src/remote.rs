@@ -1,14 +1,12 @@
 //! A server that is reached over HTTP.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use reqwest::Url;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 
 use crate::McpError;
 use crate::measured::LONGEST_MESSAGE;
@@ -32,21 +30,16 @@ pub(crate) fn transport(server: &McpServer) -> Result<Option<RemoteTransport>, M
         value.set_sensitive(true);
         custom_headers.insert(header, value);
     }
-    let client = client().map_err(wrong)?;
+    let address: Url = url.parse().map_err(|error| wrong(format!("its address is no URL: {error}")))?;
+    let client = client(&address).map_err(wrong)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     config.custom_headers = custom_headers;
     config.max_sse_event_size = LONGEST_MESSAGE;
     Ok(Some(StreamableHttpClientTransport::with_client(client, config)))
 }
 
-fn client() -> Result<reqwest::Client, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+fn client(url: &Url) -> Result<reqwest::Client, String> {
+    let tls = belljar_tls::client_config(url.scheme()).map_err(|error| error.to_string())?;
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .connect_timeout(CONNECT_WITHIN)

@@ -35,8 +35,8 @@ pub enum EgressError {
     #[error("cannot set up TLS")]
     Tls(#[from] rustls::Error),
     /// TLS is to be terminated, but the machine has no root certificates.
-    #[error("no root certificates on this machine to check hosts by")]
-    NoRoots,
+    #[error(transparent)]
+    NoRoots(#[from] belljar_tls::NoRoots),
     /// The given root certificates cannot be used.
     #[error("the root certificates cannot be used: {reason}")]
     BadRoots {

@@ -114,7 +114,7 @@ impl HttpModelBuilder {
         let setup = |reason: String| ModelError::Setup { reason };
         let url = endpoint_url(&self.base_url, self.provider).map_err(setup)?;
         let headers = headers(self.provider, self.key.as_ref()).map_err(setup)?;
-        let client = client().map_err(setup)?;
+        let client = client(&url).map_err(setup)?;
         let Self { name, provider, key, retry, silence, total, limit, max_tokens, extra, prices, .. } = self;
         if name.trim().is_empty() {
             return Err(setup("it has no name".to_owned()));

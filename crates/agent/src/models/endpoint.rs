@@ -1,14 +1,11 @@
 //! Requests to one server, until there is a reply or a reason to give up.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use reqwest::{Response, Url};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
@@ -47,15 +44,10 @@ pub(super) struct Endpoint {
     pub(super) limit: u64,
 }
 
-/// A client that trusts what this machine trusts, and follows nobody elsewhere with a key.
-pub(super) fn client() -> Result<reqwest::Client, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+/// A client for a server. It trusts what this machine trusts, and follows nobody elsewhere with a
+/// key.
+pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
+    let tls = belljar_tls::client_config(url.scheme()).map_err(|error| error.to_string())?;
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .connect_timeout(CONNECT_WITHIN)

@@ -4,15 +4,12 @@
 //! and trusts what the machine trusts.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::{HttpClient, HttpConnector};
 use object_store::path::Path;
 use object_store::{ClientConfigKey, ClientOptions, RetryConfig};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
 use super::StoreOptions;
@@ -46,25 +43,25 @@ pub(super) fn place(url: &Url, options: StoreOptions) -> Result<Place, String> {
 
     let known = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
     let endpoint = known.iter().find_map(|key| builder.get_config_value(key));
-    let mut is_local = false;
-    if let Some(endpoint) = endpoint {
-        let endpoint = Url::parse(&endpoint).map_err(|error| format!("the endpoint is no URL: {error}"))?;
-        is_local = is_loopback(&endpoint);
-        let allow_http = AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
-        let is_allowed = builder.get_config_value(&allow_http).is_some_and(|value| value == "true");
-        match endpoint.scheme() {
-            "https" => {}
-            "http" if is_local || is_allowed => builder = builder.with_allow_http(true),
-            "http" => {
-                return Err("over http others can read along: use an endpoint with https, or one on \
-                                  this machine, or set AWS_ALLOW_HTTP=true"
-                    .to_owned());
-            }
-            _ => return Err("the endpoint must start with https://".to_owned()),
+    let endpoint = endpoint.map(|endpoint| Url::parse(&endpoint)).transpose();
+    let endpoint = endpoint.map_err(|error| format!("the endpoint is no URL: {error}"))?;
+    let is_local = endpoint.as_ref().is_some_and(is_loopback);
+    // Amazon's own, if none is named.
+    let scheme = endpoint.as_ref().map_or("https", Url::scheme);
+    let allow_http = AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
+    let is_allowed = builder.get_config_value(&allow_http).is_some_and(|value| value == "true");
+    match scheme {
+        "https" => {}
+        "http" if is_local || is_allowed => builder = builder.with_allow_http(true),
+        "http" => {
+            return Err("over http others can read along: use an endpoint with https, or one on this \
+                        machine, or set AWS_ALLOW_HTTP=true"
+                .to_owned());
         }
+        _ => return Err("the endpoint must start with https://".to_owned()),
     }
     let retry = RetryConfig { max_retries: 6, retry_timeout: Duration::from_secs(60), ..Default::default() };
-    let connector = Connector { client: client(is_local)? };
+    let connector = Connector { client: client(scheme, is_local)? };
     let store = builder.with_retry(retry).with_http_connector(connector).build();
     let store = store.map_err(|error| error.to_string())?;
     let name = format!("s3://{bucket}/{prefix}");
@@ -83,14 +80,8 @@ fn is_loopback(endpoint: &Url) -> bool {
 }
 
 /// A client without a limit for a whole request: a large artifact takes as long as it takes.
-fn client(is_local: bool) -> Result<reqwest::Client, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+fn client(scheme: &str, is_local: bool) -> Result<reqwest::Client, String> {
+    let tls = belljar_tls::client_config(scheme).map_err(|error| error.to_string())?;
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .http1_only()

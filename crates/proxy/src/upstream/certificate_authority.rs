@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::server::NoServerSessionStorage;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use super::Roots;
@@ -43,10 +43,7 @@ impl CertificateAuthority {
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = roots.map_or_else(|| Roots::of_the_machine().map(RootCertStore::from), Ok)?;
-        let mut client = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut client = belljar_tls::client_config_trusting(roots);
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
         let connector = TlsConnector::from(Arc::new(client));
         Ok(Self { issuer, key: KeyPair::generate()?, provider, connector, certified: Mutex::default() })

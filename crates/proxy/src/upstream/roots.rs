@@ -25,12 +25,9 @@ pub struct Roots(RootCertStore);
 
 impl Roots {
     /// The machine's root certificates. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are, if
-    /// not in the usual place. It is an error if there are none: every connection would fail later,
-    /// and nobody would know why.
+    /// not in the usual place. It is an error if there are none.
     pub fn of_the_machine() -> Result<Self, EgressError> {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() { Err(EgressError::NoRoots) } else { Ok(Self(roots)) }
+        Ok(Self(belljar_tls::machine_roots()?))
     }
 
     /// These certificates and no others.

@@ -17,7 +17,7 @@ use belljar_engine::Tree;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{RunningProgram, Stop};
 
-use super::{Inner, policy};
+use super::Inner;
 use crate::{Workspace, WorkspaceError};
 
 /// How many bytes everything in a tree takes.
@@ -47,13 +47,13 @@ pub(super) fn size_of(tree: &Tree) -> io::Result<u64> {
 
 impl Inner {
     /// How many bytes a workspace may hold. 0 is as many as the disk has.
-    pub(super) fn room_of(&self, ws: &Workspace) -> u64 {
-        let own = self.name_of(ws).map(|name| policy::load(&self.store, &name).policy.max_disk_bytes);
-        match (own.unwrap_or(0), self.options.max_disk_bytes) {
+    pub(super) async fn room_of(&self, kept: &KeptWorkspace) -> Result<u64, WorkspaceError> {
+        let own = self.policy_of(kept.name()).await?.max_disk_bytes;
+        Ok(match (own, self.options.max_disk_bytes) {
             (0, usual) => usual,
             (own, 0) => own,
             (own, usual) => own.min(usual),
-        }
+        })
     }
 
     /// Refuses what would not fit.
@@ -63,7 +63,7 @@ impl Inner {
         kept: &KeptWorkspace,
         added: u64,
     ) -> Result<(), WorkspaceError> {
-        let limit = self.room_of(ws);
+        let limit = self.room_of(kept).await?;
         if limit == 0 {
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl Inner {
         kept: &KeptWorkspace,
         disk_mb: u64,
     ) -> Result<Option<DiskLimit>, WorkspaceError> {
-        let room = self.room_of(ws);
+        let room = self.room_of(kept).await?;
         if room == 0 && disk_mb == 0 {
             return Ok(None);
         }

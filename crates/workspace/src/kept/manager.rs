@@ -51,7 +51,7 @@ impl WorkspaceManager for Inner {
                     return Ok(());
                 }
                 let name = self.name_of(ws)?;
-                match policy::load(&self.store, &name).policy.persist {
+                match self.policy_of(&name).await?.persist {
                     true => Ok(()),
                     false => self.remove(name).await,
                 }

@@ -248,10 +248,10 @@ impl OpenWorkspace {
     pub async fn fork(&self, id: &str) -> Result<Self, WorkspaceError> {
         let (from, to) = (self.inner.name_of(&self.workspace)?, name_for(id));
         let (store, twin) = (self.inner.store.clone(), to.clone());
-        let mut kept = policy::load(&store, &from);
-        kept.id = id.to_owned();
         let path = store.path().join(to.as_str());
+        let its_id = id.to_owned();
         let forked = blocking(move || {
+            let kept = policy::Kept { id: its_id, ..policy::load(&store, &from) };
             store.fork(&from, &twin)?;
             policy::save(&store, &twin, &kept)
         });

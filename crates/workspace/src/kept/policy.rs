@@ -8,7 +8,9 @@ use belljar_engine::kept::Store;
 use belljar_runtime::WorkspaceName;
 use serde::{Deserialize, Serialize};
 
-use crate::WorkspacePolicy;
+use super::Inner;
+use super::manager::blocking;
+use crate::{WorkspaceError, WorkspacePolicy};
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Kept {
@@ -51,7 +53,7 @@ fn temporary(store: &Store, name: &WorkspaceName, kept: &Kept) -> io::Result<Pat
     Ok(path)
 }
 
-/// What is known. Without a record it is nothing special.
+/// What is known. Without a record it is nothing special. Blocks.
 pub(super) fn load(store: &Store, name: &WorkspaceName) -> Kept {
     let read = std::fs::read(file(store, name)).ok();
     let found = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -60,4 +62,14 @@ pub(super) fn load(store: &Store, name: &WorkspaceName) -> Kept {
 
 pub(super) fn forget(store: &Store, name: &WorkspaceName) {
     let _ = std::fs::remove_file(file(store, name));
+}
+
+impl Inner {
+    /// The policy of a workspace, read where that holds up nobody. It is read each time, because
+    /// another process may have changed it.
+    pub(super) async fn policy_of(&self, name: &WorkspaceName) -> Result<WorkspacePolicy, WorkspaceError> {
+        let (store, of) = (self.store.clone(), name.clone());
+        let read = blocking(move || Ok(load(&store, &of).policy)).await;
+        read.map_err(WorkspaceError::io("read", file(&self.store, name)))
+    }
 }

@@ -25,12 +25,9 @@ impl Inner {
         }
         let kept = self.kept(ws)?;
         let source = open(&spec.source)?;
-        let room = {
-            let limit = self.room_of(ws);
-            (limit > 0).then_some(limit)
-        };
         let name = spec.source.display().to_string();
-        if room.is_some() {
+        // Counting takes long, and is for nothing where there is no limit.
+        if self.room_of(&kept).await? > 0 {
             let source = open(&spec.source)?;
             let added = super::manager::blocking(move || super::disk::size_of(&source)).await;
             self.check_room(ws, &kept, added.map_err(of_file("read", &name))?).await?;

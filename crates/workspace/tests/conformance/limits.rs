@@ -133,6 +133,25 @@ async fn a_workspace_holds_no_more_than_its_policy_says() {
     assert!(full(&tried), "{tried:?}");
 }
 
+/// Another process may make a workspace anew, with less room. Here it is another engine on the same
+/// directory.
+#[tokio::test]
+async fn a_policy_that_somebody_else_changes_counts_at_once() {
+    let Some(runtime) = runtime() else { return };
+    let place = place(&runtime).await;
+    let job = place.job_with(WorkspacePolicy { persist: true, ..WorkspacePolicy::default() }).await;
+    job.put("big", vec![1; 4 << 20]).await;
+    let store = place.workspaces.store().path().to_owned();
+    let elsewhere = place_with(&runtime, |options| options.store = store).await;
+    elsewhere.workspaces.remove("job").await.unwrap();
+    let policy = WorkspacePolicy { max_disk_bytes: 2 << 20, ..WorkspacePolicy::default() };
+    elsewhere.workspaces.workspace_with("job", policy).await.unwrap();
+    let tried = job.try_put(vec![PutFile::new("big", vec![1; 4 << 20])]).await;
+    assert!(matches!(tried, Err(WorkspaceError::DiskFull { .. })), "{tried:?}");
+    let result = job.sh("head -c 4000000 /dev/zero > big").await;
+    assert!(!result.is_success(), "{result:?}");
+}
+
 #[tokio::test]
 async fn a_program_does_not_hide_what_it_writes_in_the_depth() {
     let Some(runtime) = runtime() else { return };

@@ -34,7 +34,7 @@
 //! * 91: `programs::case_91_…`: nothing queues, so no clock runs while it waits
 //! * 92: `programs::case_62_…` and `case_67_…`: a provider and `clean_env` take the place of
 //!   patterns
-//! * 93–95: host tools: `crates/runtime/tests/it/host_tools.rs`, `it/refused.rs`, `it/channel.rs`,
+//! * 93–95: host tools: `crates/runtime/tests/it/host_tools/`, `it/refused.rs`, `it/channel.rs`,
 //!   `tests/forgery`
 //! * 96: no hooks: a caller runs a program, whose result says what went wrong
 //!   (`programs::case_64_…`)
