@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use belljar_testing::{in_time, runtime};
-use belljar_workspace::kept::Change;
 use belljar_workspace::{OpenWorkspace, PutFile, RunProgramSpec, StageOptions, WorkspacePolicy};
 
 use crate::place::{Job, Place, inline, input, listing, place, place_with, with_artifacts};
