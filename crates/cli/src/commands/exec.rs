@@ -41,7 +41,7 @@ pub(super) async fn exec(options: ExecArgs, verbose: bool) -> Result<End, CliErr
     let place = data::passing_workspaces(options.engine.name)?;
     let mut interrupts = Interrupts::listen()?;
     let opening =
-        Scene::open(place.path.clone(), (options.engine.name, &options.sandbox), (&printer, verbose));
+        Scene::of_programs(place.path.clone(), (options.engine.name, &options.sandbox), (&printer, verbose));
     let scene = tokio::select! {
         scene = opening => scene?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
@@ -56,7 +56,7 @@ async fn in_scene(
     options: &ExecArgs,
     interrupts: &mut Interrupts,
 ) -> Result<End, CliError> {
-    scene.warn()?;
+    scene.warn().await?;
     forget_old(scene).await;
     let name = format!("exec-{}", random_digits());
     // What `--disk` says of scripts holds for programs, too.

@@ -229,7 +229,7 @@ fn containers_share_a_workspace_as_cells_do() {
 fn a_workspace_is_not_removed_under_a_program_of_another_process() {
     let home = with_workspace();
     let (mut child, _stdout) = begun(&home, "echo begun; sleep 600");
-    home.refused(&["ws", "rm", "w"], "another process works in it");
+    home.refused(&["ws", "rm", "w"], "somebody else works in it");
     home.ok(&["ws", "run", "w", "--", "true"]);
     signal(&child, Signal::KILL);
     child.wait().unwrap();

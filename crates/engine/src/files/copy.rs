@@ -88,7 +88,7 @@ impl Tree {
 
     /// The same as [`Tree::copy_from`], with every link as it is, with FIFOs and sockets, and with
     /// what its owner has closed to himself: for a tree that is a twin of another, where what links
-    /// lead to is as much a guest's own affair as there. Devices are left out, which no guest makes.
+    /// lead to is as much a guest's own affair as there. Devices are left out: no guest makes them.
     pub fn copy_twin(&self, source: &Self) -> io::Result<Copied> {
         let mut copier = Copier::new(self, None)?;
         source.visit_own(&mut |found| {

@@ -48,10 +48,9 @@ impl Store {
         let file = rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?;
         match flock(&file, operation) {
             Ok(()) => Ok(InUse(file)),
-            Err(Errno::WOULDBLOCK) => Err(io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                "another process works in it; end that first",
-            )),
+            Err(Errno::WOULDBLOCK) => {
+                Err(io::Error::new(io::ErrorKind::ResourceBusy, "somebody else works in it; end that first"))
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -16,7 +16,8 @@
 //!   with. `manager` makes and removes.
 //! * `put`, `stage`, `inputs`, `collect` and `outputs` are the file system; `record` keeps the
 //!   workspace's own record of them.
-//! * `runner` runs programs; `capture` keeps what they print; `disk` watches how much they write.
+//! * `runner` runs programs; `uses` knows in which workspaces they are; `capture` keeps what they
+//!   print; `disk` watches how much they write.
 //! * `session` is a program that is talked to, `lines` what it printed so far.
 //! * `streaming` hands on what a program prints as it comes, and nothing of that is kept.
 //! * `open` is the short way for Rust; `diff` compares two workspaces.
@@ -39,6 +40,7 @@ mod runner;
 mod session;
 mod stage;
 mod streaming;
+mod uses;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -49,10 +51,12 @@ use belljar_runtime::{
     Blueprint, Progress, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry,
     WorkspaceName,
 };
+use tokio::sync::OnceCell;
 
 pub use self::diff::{Change, Difference};
 pub use self::open::OpenWorkspace;
 pub use self::streaming::{StreamedProgram, Streaming};
+use self::uses::Uses;
 use crate::{
     Capabilities, EnforcedLimits, ProgramRunner, Workspace, WorkspaceEngine, WorkspaceError, WorkspaceFs,
     WorkspaceManager,
@@ -106,11 +110,14 @@ pub struct Workspaces(Arc<Inner>);
 
 pub(crate) struct Inner {
     engine: &'static str,
-    sandbox: Sandbox,
+    runtime: Runtime,
+    /// What programs run in. Files need none.
+    sandbox: OnceCell<Sandbox>,
     store: Store,
     options: WorkspacesOptions,
     capabilities: Capabilities,
     running: Mutex<Vec<(WorkspaceName, Weak<RunningProgram>)>>,
+    uses: Arc<Uses>,
 }
 
 impl Workspaces {
@@ -125,6 +132,13 @@ impl Workspaces {
         options: WorkspacesOptions,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Self, WorkspaceError> {
+        let opened = Self::unprepared(runtime, options)?;
+        opened.0.prepare(progress).await?;
+        Ok(opened)
+    }
+
+    /// The same, and makes no sandbox ready before the first program needs it: files need none.
+    pub fn unprepared(runtime: &Runtime, options: WorkspacesOptions) -> Result<Self, WorkspaceError> {
         let engine = runtime.engine_name();
         let owner = runtime.kept_owner();
         let store = Store::open(&options.store, owner).map_err(WorkspaceError::io("open", &options.store))?;
@@ -136,33 +150,17 @@ impl Workspaces {
             }
         };
         let _ = std::thread::Builder::new().name("belljar-sweep".to_owned()).spawn(sweep);
-        let mut config = options.config.clone();
-        config.pool_size = 0;
-        let network_allowed = !config.network_policy.is_isolated();
-        let mut blueprint = Blueprint::new(config);
-        blueprint.workspaces = Some(store.path().to_owned());
-        blueprint.has_terminals = true;
-        let prepared = runtime.prepare_with(blueprint, ToolRegistry::new(), progress).await;
-        let sandbox = prepared.map_err(|error| of_runtime(engine, "be made ready", error))?;
-        let has = |protection| runtime.capabilities().has(protection);
-        let is_local = engine == "local";
-        let capabilities = Capabilities {
-            isolation: isolation_of(engine).to_owned(),
-            network_allowed: network_allowed || is_local,
-            read_only_mount: false,
-            streaming: true,
-            interactive: true,
-            terminal: true,
-            max_disk_bytes: options.max_disk_bytes,
-            supports_clean_env: true,
-            limits: EnforcedLimits {
-                cpu_percent: !is_local && (engine == "docker" || has("cgroup_cpu")),
-                memory_mb: !is_local && (engine == "docker" || has("cgroup_memory")),
-                max_pids: !is_local && (engine == "docker" || has("cgroup_pids")),
-                disk_mb: true,
-            },
-        };
-        Ok(Self(Arc::new(Inner { engine, sandbox, store, options, capabilities, running: Mutex::default() })))
+        let capabilities = capabilities(runtime, &options);
+        Ok(Self(Arc::new(Inner {
+            engine,
+            runtime: runtime.clone(),
+            sandbox: OnceCell::new(),
+            store,
+            options,
+            capabilities,
+            running: Mutex::default(),
+            uses: Arc::default(),
+        })))
     }
 
     /// The directory that they are in.
@@ -170,9 +168,9 @@ impl Workspaces {
         &self.0.store
     }
 
-    /// The sandbox that programs run in.
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.0.sandbox
+    /// The sandbox that programs run in. It is made ready if it is not.
+    pub async fn sandbox(&self) -> Result<&Sandbox, WorkspaceError> {
+        self.0.prepare(&mut |_| {}).await
     }
 }
 
@@ -195,6 +193,20 @@ impl WorkspaceEngine for Workspaces {
 }
 
 impl Inner {
+    /// The sandbox that programs run in, made ready once.
+    async fn prepare(&self, progress: &mut (dyn FnMut(Progress) + Send)) -> Result<&Sandbox, WorkspaceError> {
+        let prepare = async || {
+            let mut config = self.options.config.clone();
+            config.pool_size = 0;
+            let mut blueprint = Blueprint::new(config);
+            blueprint.workspaces = Some(self.store.path().to_owned());
+            blueprint.has_terminals = true;
+            self.runtime.prepare_with(blueprint, ToolRegistry::new(), progress).await
+        };
+        let prepared = self.sandbox.get_or_try_init(prepare).await;
+        prepared.map_err(|error| of_runtime(self.engine, "be made ready", error))
+    }
+
     /// The directory of a workspace that this engine has made.
     fn kept(&self, ws: &Workspace) -> Result<KeptWorkspace, WorkspaceError> {
         let name = self.name_of(ws)?;
@@ -217,6 +229,29 @@ impl Inner {
     fn workspace(&self, id: &str, name: &WorkspaceName) -> Workspace {
         let path = self.store.path().join(name.as_str()).display().to_string();
         Workspace { id: id.to_owned(), path }
+    }
+}
+
+/// What programs of these workspaces may do, and what they can be kept from.
+fn capabilities(runtime: &Runtime, options: &WorkspacesOptions) -> Capabilities {
+    let engine = runtime.engine_name();
+    let has = |protection| runtime.capabilities().has(protection);
+    let is_local = engine == "local";
+    Capabilities {
+        isolation: isolation_of(engine).to_owned(),
+        network_allowed: !options.config.network_policy.is_isolated() || is_local,
+        read_only_mount: false,
+        streaming: true,
+        interactive: true,
+        terminal: true,
+        max_disk_bytes: options.max_disk_bytes,
+        supports_clean_env: true,
+        limits: EnforcedLimits {
+            cpu_percent: !is_local && (engine == "docker" || has("cgroup_cpu")),
+            memory_mb: !is_local && (engine == "docker" || has("cgroup_memory")),
+            max_pids: !is_local && (engine == "docker" || has("cgroup_pids")),
+            disk_mb: true,
+        },
     }
 }
 

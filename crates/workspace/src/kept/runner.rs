@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use belljar_core::wire::TerminalSize;
 use belljar_engine::EngineError;
-use belljar_engine::kept::{InUse, KeptWorkspace};
+use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{
-    CheckoutError, OutputStream, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram,
-    RuntimeError, Stdin, Stop, Verdict, WorkspaceName,
+    CheckoutError, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram, RuntimeError, Stdin, Stop,
+    Verdict, WorkspaceName,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -148,9 +147,10 @@ impl Inner {
         let disk = self.disk_limit(ws, &kept, limits.disk_mb).await?;
         program.largest_file = disk.map(|disk| disk.largest_file);
         let name = kept.name().clone();
+        let sandbox = self.prepare(&mut |_| {}).await?;
         let in_use = self.store.begin_use(&name).map_err(WorkspaceError::io("work in", &ws.path))?;
-        let started =
-            self.sandbox.start_program(program, Some(name), Working { sink, _in_use: in_use }).await;
+        let sink = self.uses.begin(&name, in_use, sink);
+        let started = sandbox.start_program(program, Some(name), sink).await;
         let program = Arc::new(started.map_err(|error| self.refused(error))?);
         self.running_in(kept.name(), &program);
         let watch = |limit| DiskWatch::start(kept.clone(), limit, Arc::clone(&program));
@@ -167,7 +167,6 @@ impl Inner {
 
     /// Kills every program of a workspace that is about to go.
     pub(super) async fn stop_all(&self, name: &WorkspaceName) {
-        const DEAD_WITHIN: Duration = Duration::from_secs(10);
         let programs: Vec<Arc<RunningProgram>> = {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             running.iter().filter(|(of, _)| of == name).filter_map(|(_, program)| program.upgrade()).collect()
@@ -175,9 +174,7 @@ impl Inner {
         for program in &programs {
             let _ = program.stop(Stop::Cancelled);
         }
-        for program in programs {
-            let _ = program.wait_for(DEAD_WITHIN).await;
-        }
+        self.uses.end(name).await;
     }
 
     /// What the runtime refuses, in the words of workspaces.
@@ -193,23 +190,6 @@ impl Inner {
             }
             _ => of_runtime(self.engine, "start a program", error),
         }
-    }
-}
-
-/// Takes what a program prints, and keeps others from removing its workspace. It is gone when the
-/// program is, before anybody is told of its end.
-struct Working<S> {
-    sink: S,
-    _in_use: InUse,
-}
-
-impl<S: ProgramSink> ProgramSink for Working<S> {
-    fn take(&mut self, stream: OutputStream, bytes: &[u8]) {
-        self.sink.take(stream, bytes);
-    }
-
-    fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> Poll<()> {
-        self.sink.poll_room(cx)
     }
 }
 

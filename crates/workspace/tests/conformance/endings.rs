@@ -138,8 +138,11 @@ async fn nothing_is_left_of_programs_and_sessions() {
         eventually("no process is left", || processes_below(std::process::id()).len() <= before).await;
     }
     let name = job.dir().file_name().unwrap().to_str().unwrap();
-    assert_eq!(listing(place.workspaces.store().path()), [format!(".policy-{name}.json"), name.to_owned()]);
+    let beside = [format!(".in-use-{name}"), format!(".policy-{name}.json"), name.to_owned()];
+    assert_eq!(listing(place.workspaces.store().path()), beside);
     assert_eq!(listing(job.dir()), ["metadata.json", "out", "runs", "skills", "work"]);
+    job.cleanup().await.unwrap();
+    assert_eq!(listing(place.workspaces.store().path()), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,10 +25,15 @@ pub(super) async fn ws(command: WsCommand, verbose: bool) -> Result<End, CliErro
     let is_json = matches!(&command, WsCommand::Run(options) if options.json);
     let printer = Printer::new(if is_json { Output::Json } else { Output::Human });
     let (store, sandbox) = needs(&command);
-    let none = SandboxArgs::default();
     let place = data::workspaces(store.store.as_ref(), store.engine.name)?;
     let mut interrupts = Interrupts::listen()?;
-    let opening = Scene::open(place, (store.engine.name, sandbox.unwrap_or(&none)), (&printer, verbose));
+    let engine = store.engine.name;
+    let opening = async {
+        match sandbox {
+            Some(sandbox) => Scene::of_programs(place, (engine, sandbox), (&printer, verbose)).await,
+            None => Scene::of_files(place, engine, &printer).await,
+        }
+    };
     let scene = tokio::select! {
         scene = opening => scene?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),

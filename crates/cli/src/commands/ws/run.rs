@@ -15,7 +15,7 @@ pub(super) async fn run(
     interrupts: &mut Interrupts,
 ) -> Result<End, CliError> {
     let workspace = scene.find(&options.name)?;
-    scene.warn()?;
+    scene.warn().await?;
     let mut spec = command(&options.command);
     spec.cwd.clone_from(&options.cwd);
     let streaming =

@@ -22,8 +22,20 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Opens the workspaces in a directory.
-    pub(crate) async fn open(
+    /// Opens the workspaces in a directory, to work with their files.
+    pub(crate) async fn of_files(
+        store: PathBuf,
+        engine: EngineName,
+        printer: &'a Printer,
+    ) -> Result<Self, CliError> {
+        let settings = Settings::resolve(&SandboxArgs::default(), engine)?;
+        let runtime = settings.runtime().await?;
+        let workspaces = Workspaces::unprepared(&runtime, WorkspacesOptions::new(store))?;
+        Ok(Self { printer, settings, workspaces, runtime })
+    }
+
+    /// Opens the workspaces in a directory, to run programs in them.
+    pub(crate) async fn of_programs(
         store: PathBuf,
         (engine, sandbox): (EngineName, &SandboxArgs),
         (printer, verbose): (&'a Printer, bool),
@@ -47,11 +59,11 @@ impl<'a> Scene<'a> {
     }
 
     /// Says what whoever runs a program should know first.
-    pub(crate) fn warn(&self) -> Result<(), CliError> {
+    pub(crate) async fn warn(&self) -> Result<(), CliError> {
         for warning in &self.settings.warnings {
             self.printer.warning(warning)?;
         }
-        warn(self.printer, self.runtime.engine_name(), self.workspaces.sandbox())
+        warn(self.printer, self.runtime.engine_name(), self.workspaces.sandbox().await?)
     }
 
     /// A workspace that is there.

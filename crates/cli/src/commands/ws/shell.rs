@@ -35,7 +35,7 @@ pub(super) async fn shell(
             anyhow!("a shell needs a terminal; run a program with `belljar ws run {name} -- CMD`").into()
         );
     }
-    scene.warn()?;
+    scene.warn().await?;
     let system = CliError::system;
     // From here on no change is missed.
     let mut resized = signal(SignalKind::window_change()).map_err(system("listen for signals"))?;
