@@ -32,6 +32,7 @@ mod signals;
 mod terminal;
 mod tmux;
 mod tools;
+mod workspace_forks;
 mod workspace_runs;
 mod workspace_shell;
 mod workspaces;

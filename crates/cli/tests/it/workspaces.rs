@@ -277,25 +277,6 @@ fn a_hundred_megabytes_pass_through_without_being_held_in_memory() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way_and_diff_says_which() {
-    let home = Home::new();
-    home.ok(&["ws", "new", "one"]);
-    home.ok(&["ws", "run", "one", "--", "sh", "-c", "echo a > same; echo a > changed; echo a > gone"]);
-    home.ok(&["ws", "fork", "one", "two"]);
-    assert_eq!(home.ok(&["ws", "diff", "one", "two"]), "");
-    home.ok(&["ws", "run", "two", "--", "sh", "-c", "echo b > changed; rm gone; echo b > out/new"]);
-    assert_eq!(home.ok(&["ws", "diff", "one", "two"]), "~ changed\n- gone\n+ out/new\n");
-    let told: serde_json::Value =
-        serde_json::from_str(&home.ok(&["ws", "diff", "two", "one", "--json"])).unwrap();
-    assert_eq!(
-        told["differences"][1],
-        json!({"path": "gone", "change": "added", "size_after": 2}),
-        "{told:#}"
-    );
-    assert_eq!(home.ok(&["ws", "get", "one", "changed", "-"]), "a\n");
-}
-
-#[test]
 fn what_matches_is_listed_saved_and_kept() {
     let home = Home::new();
     home.ok(&["ws", "new", "w"]);
@@ -401,17 +382,6 @@ fn a_program_that_closes_or_fills_its_workspace_does_not_lose_it() {
     home.refused(&["ws", "put", "job", home.path("").to_str().unwrap()], "may hold");
     home.ok(&["ws", "run", "job", "--", "sh", "-c", "rm -f a b c d"]);
     assert_eq!(home.ok(&["ws", "run", "job", "--", "sh", "-c", "echo again > file; cat file"]), "again\n");
-}
-
-#[test]
-fn a_fork_has_fifos_and_sockets_too() {
-    let home = Home::new();
-    home.ok(&["ws", "new", "one"]);
-    let make = "mkfifo fifo; chmod 600 fifo; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"";
-    home.ok(&["ws", "run", "one", "--", "sh", "-c", make]);
-    home.ok(&["ws", "fork", "one", "two"]);
-    let look = "test -p fifo && test -S socket && stat -c %a fifo";
-    assert_eq!(home.ok(&["ws", "run", "two", "--", "sh", "-c", look]), "600\n");
 }
 
 #[test]
