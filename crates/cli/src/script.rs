@@ -11,7 +11,7 @@ use belljar::config::ExecutionMode;
 use crate::error::CliError;
 
 /// Longer than any script that a person wrote. Longer input is not a script, and may have no end.
-const LONGEST: u64 = 64 << 20;
+pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// A request for the script in `file`, to be run in this mode. Without a file, or with `-`, the
 /// script is read from stdin.

@@ -5,6 +5,7 @@
 //! The command line parser has already put options over environment.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -96,8 +97,14 @@ pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeErr
 
 /// The config, and whether it says what mode scripts run in.
 fn read_config(path: &Path) -> Result<(SandboxConfig, bool)> {
+    const LONGEST: u64 = 1 << 20;
     let place = || format!("sandbox file {}", path.display());
-    let text = fs::read_to_string(path).with_context(place)?;
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    read.with_context(place)?;
+    if text.len() as u64 > LONGEST {
+        bail!("{}: it is longer than {} KiB, which is no config", place(), LONGEST >> 10);
+    }
     let config = SandboxConfig::from_toml(&text).with_context(place)?;
     let has_mode = text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("execution_mode"));
     Ok((config, has_mode))

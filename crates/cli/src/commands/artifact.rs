@@ -16,7 +16,7 @@ use futures_core::Stream;
 use rustix::fs::OFlags;
 use serde::Serialize;
 
-use super::ws::saving::in_the_way;
+use super::ws::saving::{in_the_way, may_be_replaced};
 use crate::args::{ArtifactCommand, ArtifactStoreArgs, LoadArgs, SaveArgs};
 use crate::data;
 use crate::error::CliError;
@@ -166,7 +166,7 @@ async fn load(options: &LoadArgs) -> Result<(), CliError> {
     let Some(place) = place else {
         return hand_on(&mut opened.stream, &mut io::stdout()).await;
     };
-    if place.symlink_metadata().is_ok() && !options.force {
+    if place.symlink_metadata().is_ok_and(|found| !options.force || !may_be_replaced(&found)) {
         return Err(in_the_way(&place));
     }
     // Beside its place, so that a load that fails changes nothing.

@@ -20,7 +20,7 @@ use belljar::workspace::{
 };
 
 use super::ws::saving::{Saved, list, save};
-use super::ws::scene::Scene;
+use super::ws::scene::{Scene, settings_of_programs};
 use crate::args::ExecArgs;
 use crate::commands::random_digits;
 use crate::data;
@@ -30,6 +30,7 @@ use crate::files::given_file;
 use crate::interrupt::Interrupts;
 use crate::printer::{Output, Printer};
 use crate::program::{self, input};
+use crate::script;
 use crate::terminal_text::quoted;
 
 pub(super) async fn exec(options: ExecArgs, verbose: bool) -> Result<End, CliError> {
@@ -39,9 +40,9 @@ pub(super) async fn exec(options: ExecArgs, verbose: bool) -> Result<End, CliErr
     let printer = Printer::new(if options.json { Output::Json } else { Output::Human });
     // Until the scene is closed.
     let place = data::passing_workspaces(options.engine.name)?;
+    let settings = settings_of_programs(&options.sandbox, options.engine.name)?;
     let mut interrupts = Interrupts::listen()?;
-    let opening =
-        Scene::of_programs(place.path.clone(), (options.engine.name, &options.sandbox), (&printer, verbose));
+    let opening = Scene::of_programs(place.path.clone(), settings, (&printer, verbose));
     let scene = tokio::select! {
         scene = opening => scene?,
         interrupt = interrupts.next() => return Ok(End::Interrupted(interrupt)),
@@ -69,6 +70,19 @@ async fn in_scene(
         scene.workspaces.remove(name).await?;
     }
     outcome
+}
+
+/// All that a source has, if that is no more than any source has.
+fn bytes_of(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(script::LONGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > script::LONGEST {
+        true => {
+            let most = script::LONGEST >> 20;
+            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is longer than {most} MiB")))
+        }
+        false => Ok(bytes),
+    }
 }
 
 /// Removes what commands that were killed have left. No program runs for so long.
@@ -162,15 +176,14 @@ async fn prepared(
 ) -> Result<Option<Commands>, CliError> {
     let language = language_of(source, options.lang.as_deref())?;
     let place = || source.display().to_string();
+    // On a thread: nobody may ever write to a FIFO, and a signal is to end that.
     let bytes = match source == Path::new("-") {
-        true => {
-            let read = || {
-                let mut bytes = Vec::new();
-                io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-            };
-            input::on_a_thread(read).await.context("cannot read stdin")?
+        true => input::on_a_thread(|| bytes_of(io::stdin())).await.context("cannot read stdin")?,
+        false => {
+            let source = source.to_owned();
+            let read = move || real_path(&source).and_then(fs::File::open).and_then(bytes_of);
+            input::on_a_thread(read).await.with_context(place)?
         }
-        false => real_path(source).and_then(fs::read).with_context(place)?,
     };
     let Ok(code) = String::from_utf8(bytes) else { return Ok(None) };
     let found = found(workspace, language).await?;

@@ -14,8 +14,8 @@ use belljar::OutputStream;
 use belljar::program::ProgramSink;
 use tokio::sync::oneshot;
 
+use super::terminal::Keeper;
 use super::terminal::keeper::Told;
-use super::terminal::{Keeper, Modes};
 use crate::error::CliError;
 use crate::printer::Printer;
 
@@ -38,7 +38,6 @@ pub(crate) struct Shown {
 /// Prints it byte for byte, to the user's own terminal. Whoever keeps that learns what is changed.
 pub(crate) struct Raw {
     keeper: Told,
-    modes: Modes,
 }
 
 #[derive(Default)]
@@ -184,7 +183,7 @@ impl Reader for Shown {
 
 impl Raw {
     pub(crate) fn new(keeper: &Keeper) -> Self {
-        Self { keeper: keeper.told(), modes: Modes::default() }
+        Self { keeper: keeper.told() }
     }
 }
 
@@ -192,7 +191,7 @@ impl Reader for Raw {
     fn read(&mut self, _: OutputStream, bytes: &[u8]) -> io::Result<()> {
         use std::io::Write;
         // Before it has an effect: this process may be killed at any moment.
-        self.keeper.tell(&self.modes.note(bytes));
+        self.keeper.tell(bytes);
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()

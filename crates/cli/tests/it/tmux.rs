@@ -78,8 +78,13 @@ impl Tmux {
 
     /// Whether a flag of the terminal is set, by its name in tmux.
     pub(crate) fn is_on(&self, flag: &str) -> bool {
-        let asked = self.ask(&["display-message", "-p", &format!("#{{{flag}}}")]);
-        asked.stdout.starts_with(b"1")
+        self.value(flag) == "1"
+    }
+
+    /// Something of the terminal, by its name in tmux.
+    pub(crate) fn value(&self, name: &str) -> String {
+        let asked = self.ask(&["display-message", "-p", &format!("#{{{name}}}")]);
+        String::from_utf8_lossy(&asked.stdout).trim().to_owned()
     }
 
     /// Makes the terminal larger or smaller.

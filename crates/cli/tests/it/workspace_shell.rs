@@ -135,6 +135,30 @@ fn a_shell_that_is_ended_from_outside_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn what_a_program_has_changed_is_undone_and_what_it_has_shown_stays() {
+    // A region that scrolls, inserting, another character set, a cursor that wraps nowhere; also if
+    // nobody is left to remember.
+    for end in ["true", "kill -9 $(pgrep -f -P $(cat $PID) ^belljar-terminal)"] {
+        let home = Home::new();
+        home.ok(&["ws", "new", "w"]);
+        let script = r"echo shown; printf '\033[2;5r\033[4h\033(0\033[?7l\033[?25l\033[9;1H'; read line";
+        let line = Shell::line(&home, &format!("shell w -- sh -c \"{script}\""));
+        let Some(tmux) = Tmux::start(&line) else { return };
+        tmux.until("its text", |screen| {
+            screen.lines().any(|line| line == "shown") && tmux.is_on("insert_flag")
+        });
+        let pid = quoted(&home.path("pid"));
+        let killed = std::process::Command::new("sh").args(["-c", &format!("PID={pid}; {end}")]).status();
+        assert!(killed.unwrap().success(), "{end}");
+        tmux.press("Enter");
+        let screen = tmux.until_shown("left with 0");
+        assert!(screen.lines().any(|line| line == "shown"), "{screen}");
+        assert!(!tmux.is_on("insert_flag") && tmux.is_on("cursor_flag") && tmux.is_on("wrap_flag"), "{end}");
+        assert_eq!(tmux.value("scroll_region_lower"), "39", "{end}");
+    }
+}
+
+#[test]
 fn a_program_that_runs_out_of_time_leaves_the_terminal_as_it_was() {
     let Some(shell) = Shell::start("--timeout 1 -- sleep 600") else { return };
     let screen = shell.tmux.until_shown("left with 124");

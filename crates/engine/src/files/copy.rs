@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use belljar_core::GuestPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::contents::{copy_bytes, copy_file, new_file};
@@ -33,11 +33,13 @@ pub struct Item {
     /// Below the tree.
     path: OsString,
     mode: u32,
-    content: Content,
+    /// When it was last written to, if the copy is to have that too.
+    written: Option<Timespec>,
+    pub(super) content: Content,
 }
 
 #[derive(Debug)]
-enum Content {
+pub(super) enum Content {
     Directory,
     Link(OsString),
     File {
@@ -83,21 +85,6 @@ impl Tree {
         for item in items {
             copier.put(item)?;
         }
-        copier.finish()
-    }
-
-    /// The same as [`Tree::copy_from`], with every link as it is, with FIFOs and sockets, and with
-    /// what its owner has closed to himself: for a tree that is a twin of another, where what links
-    /// lead to is as much a guest's own affair as there. Devices are left out: no guest makes them.
-    pub fn copy_twin(&self, source: &Self) -> io::Result<Copied> {
-        let mut copier = Copier::new(self, None)?;
-        source.visit_own(&mut |found| {
-            let item = match found.kind {
-                EntryKind::Other => Item::of_meeting(found)?,
-                _ => Item::of(found, || found.open_own())?,
-            };
-            item.map_or(Ok(()), |item| copier.put(item))
-        })?;
         copier.finish()
     }
 
@@ -149,7 +136,7 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
 
 impl Item {
     /// `None` for what is not copied, and for what is gone or something else by now.
-    fn of(found: &Found<'_>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Option<Self>> {
+    pub(super) fn of(found: &Found<'_>, open: impl FnOnce() -> io::Result<File>) -> io::Result<Option<Self>> {
         let content = match found.kind {
             EntryKind::Directory | EntryKind::ClosedDirectory => Content::Directory,
             EntryKind::Link => Content::Link(found.target()?),
@@ -163,28 +150,23 @@ impl Item {
         Ok(Some(Self::new(found, content)))
     }
 
-    fn of_meeting(found: &Found<'_>) -> io::Result<Option<Self>> {
-        let (place, name) = found.at();
-        let stat = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(None),
-            stat => stat?,
-        };
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        let is_one = matches!(kind, FileType::Fifo | FileType::Socket);
-        Ok(is_one.then(|| Self::new(found, Content::Meeting(kind))))
+    pub(super) fn new(found: &Found<'_>, content: Content) -> Self {
+        Self { path: found.path.to_owned(), mode: found.mode & 0o777, written: None, content }
     }
 
-    fn new(found: &Found<'_>, content: Content) -> Self {
-        Self { path: found.path.to_owned(), mode: found.mode & 0o777, content }
+    /// The same, as old as what it is a copy of.
+    pub(super) fn of_age(self, found: &Found<'_>) -> Self {
+        const STICKY: u32 = 0o1000;
+        Self { written: Some(found.written), mode: self.mode | found.mode & STICKY, ..self }
     }
 }
 
 /// Puts one thing after the other.
-struct Copier {
+pub(super) struct Copier {
     top: OwnedFd,
-    copied: Copied,
+    pub(super) copied: Copied,
     /// Their names, not descriptors: there may be more than this process may have open.
-    directories: Vec<(OsString, u32)>,
+    directories: Vec<(OsString, u32, Option<Timespec>)>,
     /// Where the last thing was put. The next is mostly put there, too.
     place: Option<(PathBuf, OwnedFd)>,
     /// Whether the file system has not said yet that files cannot share blocks.
@@ -193,7 +175,7 @@ struct Copier {
 }
 
 impl Copier {
-    fn new(into: &Tree, to: Option<&GuestPath>) -> io::Result<Self> {
+    pub(super) fn new(into: &Tree, to: Option<&GuestPath>) -> io::Result<Self> {
         let top = match to {
             Some(path) => into.enter_or_make(path)?,
             None => beneath(into.root.as_fd(), Path::new("."), OFlags::PATH | OFlags::DIRECTORY)?,
@@ -204,7 +186,13 @@ impl Copier {
         Ok(Self { top, copied, directories, place: None, may_share: true, _opened })
     }
 
-    fn put(&mut self, item: Item) -> io::Result<()> {
+    /// Another that puts things into the same place, on another thread.
+    pub(super) fn colleague(&self) -> io::Result<Self> {
+        let (top, copied, directories) = (self.top.try_clone()?, Copied::default(), Vec::new());
+        Ok(Self { top, copied, directories, place: None, may_share: self.may_share, _opened: None })
+    }
+
+    pub(super) fn put(&mut self, item: Item) -> io::Result<()> {
         let path = Path::new(&item.path);
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let place = match self.place.take() {
@@ -223,11 +211,14 @@ impl Copier {
                     }
                     Err(error) => return Err(error.into()),
                 }
-                self.directories.push((item.path, item.mode));
+                self.directories.push((item.path, item.mode, item.written));
             }
             Content::Link(target) => {
                 super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
                 rustix::fs::symlinkat(target, &place, name)?;
+                if let Some(written) = item.written {
+                    rustix::fs::utimensat(&place, name, &since(written), AtFlags::SYMLINK_NOFOLLOW)?;
+                }
             }
             Content::Meeting(kind) => {
                 super::remove::remove_in(place.as_fd(), name).or_else(absent)?;
@@ -239,6 +230,9 @@ impl Copier {
                 self.copied.bytes += size;
                 self.copied.shared += u64::from(self.copy(&file, &to)?);
                 rustix::fs::fchmod(&to, Mode::from_raw_mode(item.mode))?;
+                if let Some(written) = item.written {
+                    rustix::fs::futimens(&to, &since(written))?;
+                }
             }
         }
         self.place = Some((above, place));
@@ -257,33 +251,35 @@ impl Copier {
         copy_bytes(from, to).map(|()| false)
     }
 
+    /// Gives a second name to a file that was put before.
+    pub(super) fn link(&self, file: &OsStr, name: &OsStr) -> io::Result<()> {
+        let place = |path: &OsStr| {
+            let above = Path::new(path).parent().filter(|above| !above.as_os_str().is_empty());
+            beneath(self.top.as_fd(), above.unwrap_or(Path::new(".")), OFlags::PATH | OFlags::DIRECTORY)
+        };
+        let last = |path| Path::new(path).file_name().unwrap_or_default();
+        let (from, to) = (place(file)?, place(name)?);
+        Ok(rustix::fs::linkat(from, last(file), to, last(name), AtFlags::empty())?)
+    }
+
     /// Gives directories their permissions. Last, because nothing can be put into one that may not
     /// be written to, and the inner ones first.
-    fn finish(self) -> io::Result<Copied> {
-        for (path, mode) in self.directories.into_iter().rev() {
-            let made = beneath(self.top.as_fd(), Path::new(&path), OFlags::PATH | OFlags::DIRECTORY)?;
-            chmod_handle(&made, Mode::from_raw_mode(mode))?;
+    pub(super) fn finish(self) -> io::Result<Copied> {
+        for (path, mode, written) in self.directories.into_iter().rev() {
+            let made = beneath(self.top.as_fd(), Path::new(&path), directory())?;
+            if let Some(written) = written {
+                rustix::fs::futimens(&made, &since(written))?;
+            }
+            rustix::fs::fchmod(&made, Mode::from_raw_mode(mode))?;
         }
         Ok(self.copied)
     }
 }
 
-impl Found<'_> {
-    /// Opens a file whose owner has taken the right to read it from himself, too.
-    pub fn open_own(&self) -> io::Result<File> {
-        match self.open() {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let (place, name) = self.at();
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let handle = rustix::fs::openat(place, name, flags, Mode::empty())?;
-                chmod_handle(&handle, Mode::from_raw_mode(self.mode & 0o777) | Mode::RUSR)?;
-                let opened = self.open();
-                chmod_handle(&handle, Mode::from_raw_mode(self.mode & 0o777))?;
-                opened
-            }
-            opened => opened,
-        }
-    }
+/// When something was last written to, for the kernel. When it was last read stays as it is.
+fn since(written: Timespec) -> Timestamps {
+    let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    Timestamps { last_access: omit, last_modification: written }
 }
 
 fn absent(error: io::Error) -> io::Result<()> {

@@ -10,7 +10,8 @@
 //! * `tree` opens, lists and makes files. Every path is resolved beneath a descriptor, through no
 //!   link and on no other file system.
 //! * `visit` looks at everything below, one entry after the other; `copy` copies trees, sharing
-//!   blocks where the file system can; `write` replaces files at once; `remove` removes trees.
+//!   blocks where the file system can, and `twin` all there is in one; `write` replaces files at
+//!   once; `remove` removes trees.
 //! * `worker` is the thread. As root it takes the guest's user id for files, so a guest has nothing
 //!   to gain from what its host opens.
 
@@ -18,6 +19,7 @@ mod contents;
 mod copy;
 mod remove;
 mod tree;
+mod twin;
 mod visit;
 mod worker;
 mod write;

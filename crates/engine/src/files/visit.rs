@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use belljar_core::GuestPath;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, Timespec};
 use rustix::io::Errno;
 
 use super::tree::{DEEPEST, LONGEST, Tree, beneath, directory, joined, kind_of};
@@ -39,6 +39,11 @@ pub struct Found<'a> {
     pub mode: u32,
     /// How much room it takes.
     pub disk_bytes: u64,
+    /// Which one it is on its file system, and whether it has other names there.
+    pub(super) inode: u64,
+    pub(super) has_other_names: bool,
+    /// When it was last written to.
+    pub(super) written: Timespec,
     place: BorrowedFd<'a>,
     name: &'a OsStr,
 }
@@ -201,5 +206,17 @@ fn found<'a>(path: &'a OsStr, stat: &Stat, place: BorrowedFd<'a>, name: &'a OsSt
     let kind = kind_of(stat.st_mode);
     let size = if kind == EntryKind::File { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 };
     let disk_bytes = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
-    Found { path, kind, size, mode: stat.st_mode & 0o7777, disk_bytes, place, name }
+    let written = Timespec { tv_sec: stat.st_mtime, tv_nsec: i64::try_from(stat.st_mtime_nsec).unwrap_or(0) };
+    Found {
+        path,
+        kind,
+        size,
+        mode: stat.st_mode & 0o7777,
+        disk_bytes,
+        inode: stat.st_ino,
+        has_other_names: stat.st_nlink > 1,
+        written,
+        place,
+        name,
+    }
 }

@@ -24,17 +24,10 @@ impl Tree {
         write: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let (parent, name) = self.parent_of(path)?;
-        let temporary = temporary_name();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&parent, &temporary, flags, Mode::from_raw_mode(0o600))?;
-        let mut file = File::from(file);
-        let done = belljar_jail::without_file_size_signal(|| write(&mut file))
-            .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o777))?))
-            .and_then(|()| Ok(rustix::fs::renameat(&parent, &temporary, &parent, name)?));
-        if done.is_err() {
-            let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
-        }
-        done
+        let mut file = Unnamed::make(&parent)?;
+        belljar_jail::without_file_size_signal(|| write(&mut file.file))?;
+        rustix::fs::fchmod(&file.file, Mode::from_raw_mode(mode & 0o777))?;
+        file.take_the_place_of(name)
     }
 
     /// Makes a symbolic link that leads there. It takes the place of what had its name, unless that
@@ -121,6 +114,60 @@ impl Tree {
     pub(super) fn enter_or_make(&self, path: &GuestPath) -> io::Result<OwnedFd> {
         let (parent, name) = self.parent_of(path)?;
         enter(parent.as_fd(), name)
+    }
+}
+
+/// A file that is being written. It has no name until it is whole, so nothing is left of it when
+/// this process is killed. Where the file system has no such files, it has a name that nobody looks
+/// for.
+struct Unnamed<'a> {
+    file: File,
+    place: &'a OwnedFd,
+    /// The name that it has for now.
+    temporary: Option<OsString>,
+}
+
+impl<'a> Unnamed<'a> {
+    fn make(place: &'a OwnedFd) -> io::Result<Self> {
+        let mode = Mode::RUSR | Mode::WUSR;
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(place, ".", flags, mode) {
+            Ok(file) => Ok(Self { file: file.into(), place, temporary: None }),
+            // An old kernel takes it for a directory that is to be written to.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                let name = temporary_name();
+                let flags =
+                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(place, &name, flags, mode)?;
+                Ok(Self { file: file.into(), place, temporary: Some(name) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A name can be given, and can be changed to one that is taken, but not both at once.
+    fn take_the_place_of(mut self, name: &OsStr) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        if self.temporary.is_none() {
+            let temporary = temporary_name();
+            let by_number = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            let from = (rustix::fs::CWD, by_number.as_str());
+            rustix::fs::linkat(from.0, from.1, self.place, &temporary, AtFlags::SYMLINK_FOLLOW)?;
+            self.temporary = Some(temporary);
+        }
+        if let Some(temporary) = &self.temporary {
+            rustix::fs::renameat(self.place, temporary, self.place, name)?;
+        }
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Unnamed<'_> {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = rustix::fs::unlinkat(self.place, temporary, AtFlags::empty());
+        }
     }
 }
 

@@ -152,6 +152,8 @@ impl Store {
     /// Makes a second workspace of the same content. Blocks are shared where the file system can do
     /// that; each is independent of the other from then on. Blocks.
     pub fn fork(&self, from: &WorkspaceName, to: &WorkspaceName) -> io::Result<(KeptWorkspace, Copied)> {
+        // Nobody removes it meanwhile: half of it would look like a workspace too.
+        let _in_use = self.begin_use(from)?;
         let source = self.get(from)?;
         let mut copied = Copied::default();
         let made = self.create(to, |tree| {

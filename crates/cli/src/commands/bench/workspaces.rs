@@ -6,13 +6,15 @@ use std::time::Instant;
 
 use belljar::Runtime;
 use belljar::workspace::{
-    Context, RunProgramSpec, WorkspaceEngine, WorkspacePolicy, Workspaces, WorkspacesOptions,
+    Context, OpenWorkspace, RunProgramSpec, WorkspaceEngine, WorkspacePolicy, Workspaces, WorkspacesOptions,
 };
 
 use super::report::Report;
 use crate::error::CliError;
 
-/// How many small files are collected.
+/// How many small files a workspace usually has.
+const FEW: usize = 100;
+/// How many are collected.
 const FILES: usize = 10_000;
 /// How large the file is that is copied.
 const LARGE: u64 = 1 << 30;
@@ -54,11 +56,16 @@ async fn measure_in(
     }
     report.add("/bin/true in a workspace, start to end", times);
     bubblewrap(count, report);
-    let fill = format!(
-        "mkdir -p out/many; i=0; while [ $i -lt {FILES} ]; do echo $i > out/many/$i; i=$((i+1)); done; sync"
-    );
-    let filled = workspace.run(RunProgramSpec::new("sh", ["-c", &fill])).await?;
-    anyhow::ensure!(filled.exit_code == 0, "files could not be made: {}", filled.stderr_text());
+    fill(&workspace, FEW).await?;
+    let mut times = Vec::new();
+    for number in 0..count.min(50) {
+        let begun = Instant::now();
+        let twin = workspace.fork(&format!("bench-few-{number}")).await?;
+        times.push(begun.elapsed());
+        twin.remove().await?;
+    }
+    report.add(format!("fork of {FEW} files"), times);
+    fill(&workspace, FILES).await?;
     let mut begun = Instant::now();
     let collected = workspace.collect(&["out/many/*".to_owned()]).await?.len();
     let rate = |count: f64, begun: Instant| count / begun.elapsed().as_secs_f64();
@@ -81,6 +88,16 @@ async fn measure_in(
     begun = Instant::now();
     workspace.read_into("work/large", &mut io::sink()).await?;
     report.add_rate("a file of 1 GiB out", rate(LARGE as f64 / 1e9, begun), "GB/s");
+    Ok(())
+}
+
+/// Has a program make so many small files.
+async fn fill(workspace: &OpenWorkspace, files: usize) -> anyhow::Result<()> {
+    let fill = format!(
+        "mkdir -p out/many; i=0; while [ $i -lt {files} ]; do echo $i > out/many/$i; i=$((i+1)); done; sync"
+    );
+    let filled = workspace.run(RunProgramSpec::new("sh", ["-c", &fill])).await?;
+    anyhow::ensure!(filled.exit_code == 0, "files could not be made: {}", filled.stderr_text());
     Ok(())
 }
 

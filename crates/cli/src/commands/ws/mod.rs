@@ -13,7 +13,7 @@ pub(super) mod saving;
 pub(super) mod scene;
 mod shell;
 
-use self::scene::Scene;
+use self::scene::{Scene, settings_of_programs};
 use crate::args::{SandboxArgs, StoreArgs, WsCommand};
 use crate::data;
 use crate::error::CliError;
@@ -26,11 +26,12 @@ pub(super) async fn ws(command: WsCommand, verbose: bool) -> Result<End, CliErro
     let printer = Printer::new(if is_json { Output::Json } else { Output::Human });
     let (store, sandbox) = needs(&command);
     let place = data::workspaces(store.store.as_ref(), store.engine.name)?;
-    let mut interrupts = Interrupts::listen()?;
     let engine = store.engine.name;
+    let settings = sandbox.map(|sandbox| settings_of_programs(sandbox, engine)).transpose()?;
+    let mut interrupts = Interrupts::listen()?;
     let opening = async {
-        match sandbox {
-            Some(sandbox) => Scene::of_programs(place, (engine, sandbox), (&printer, verbose)).await,
+        match settings {
+            Some(settings) => Scene::of_programs(place, settings, (&printer, verbose)).await,
             None => Scene::of_files(place, engine, &printer).await,
         }
     };

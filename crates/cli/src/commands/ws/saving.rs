@@ -92,7 +92,7 @@ pub(crate) async fn save(
         let place = directory.join(saved.to.as_str());
         match fs::symlink_metadata(&place) {
             Ok(found) if saved.is_directory && found.is_dir() => {}
-            Ok(found) if saved.is_directory || found.is_dir() || !is_forced => {
+            Ok(found) if saved.is_directory || !is_forced || !may_be_replaced(&found) => {
                 return Err(in_the_way(&place));
             }
             _ => {}
@@ -117,6 +117,17 @@ pub(crate) async fn save(
     Ok(written)
 }
 
+/// Whether something is what users mean by `--force`. A device is not, nor is a FIFO: others know
+/// them by their names.
+pub(crate) fn may_be_replaced(found: &fs::Metadata) -> bool {
+    found.is_file() || found.is_symlink()
+}
+
 pub(crate) fn in_the_way(place: &Path) -> CliError {
-    anyhow!("{} is there already; replace it with --force, or choose another place", place.display()).into()
+    let is_ordinary = fs::symlink_metadata(place).is_ok_and(|found| may_be_replaced(&found));
+    let place = place.display();
+    match is_ordinary {
+        true => anyhow!("{place} is there already; replace it with --force, or choose another place").into(),
+        false => anyhow!("{place} is there already, and is no file; choose another place").into(),
+    }
 }

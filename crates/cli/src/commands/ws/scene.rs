@@ -21,6 +21,20 @@ pub(crate) struct Scene<'a> {
     runtime: Runtime,
 }
 
+/// What programs may do. Files are read here, which may have to be waited for: before signals are
+/// caught, so that each of them ends the wait.
+pub(crate) fn settings_of_programs(sandbox: &SandboxArgs, engine: EngineName) -> Result<Settings, CliError> {
+    if !sandbox.tool.is_empty() {
+        let scripts = "functions are for scripts in Python; see `belljar run --tool`";
+        return Err(anyhow!("--tool: {scripts}").into());
+    }
+    if sandbox.max_output.is_some() {
+        let scripts = "it is for scripts; what a program prints goes where stdout goes, all of it";
+        return Err(anyhow!("--max-output: {scripts}").into());
+    }
+    Ok(Settings::resolve(sandbox, engine)?)
+}
+
 impl<'a> Scene<'a> {
     /// Opens the workspaces in a directory, to work with their files.
     pub(crate) async fn of_files(
@@ -37,18 +51,9 @@ impl<'a> Scene<'a> {
     /// Opens the workspaces in a directory, to run programs in them.
     pub(crate) async fn of_programs(
         store: PathBuf,
-        (engine, sandbox): (EngineName, &SandboxArgs),
+        settings: Settings,
         (printer, verbose): (&'a Printer, bool),
     ) -> Result<Self, CliError> {
-        if !sandbox.tool.is_empty() {
-            let scripts = "functions are for scripts in Python; see `belljar run --tool`";
-            return Err(anyhow!("--tool: {scripts}").into());
-        }
-        if sandbox.max_output.is_some() {
-            let scripts = "it is for scripts; what a program prints goes where stdout goes, all of it";
-            return Err(anyhow!("--max-output: {scripts}").into());
-        }
-        let settings = Settings::resolve(sandbox, engine)?;
         let runtime = settings.runtime().await?;
         let mut options = WorkspacesOptions::new(store);
         options.config = settings.blueprint.config.clone();

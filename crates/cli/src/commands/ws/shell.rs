@@ -60,7 +60,8 @@ pub(super) async fn shell(
                 let _ = program.resize(size());
             }
             _ = continued.recv() => {
-                terminal.take_again().map_err(system("take the terminal"))?;
+                // A terminal that was closed has nobody who would miss it. That is told, too.
+                let _ = terminal.take_again();
                 let _ = program.resize(size());
             }
             sent = interrupts.next() => match sent {

@@ -15,7 +15,8 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
@@ -34,7 +35,14 @@ pub(crate) struct Keeper {
 
 /// Tells the keeper what a program has switched on. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Told(Arc<Mutex<Option<ChildStdin>>>);
+pub(crate) struct Told(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    to: Option<ChildStdin>,
+    /// What it was told, should it be gone when it is needed.
+    modes: Modes,
+}
 
 impl Keeper {
     /// Starts it, for the terminal on stdout or else stdin. Comes back when it knows how that is.
@@ -55,7 +63,7 @@ impl Keeper {
         }
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (to, ready) = (child.stdin.take(), child.stderr.take());
-        let keeper = Self { child: Some(child), told: Told(Arc::new(Mutex::new(to))) };
+        let keeper = Self { child: Some(child), told: Told::new(to) };
         ready.ok_or(io::ErrorKind::BrokenPipe)?.read_exact(&mut [0])?;
         Ok(keeper)
     }
@@ -74,22 +82,60 @@ impl Keeper {
 }
 
 impl Told {
-    /// Tells it. There is nobody else to tell if that fails.
-    pub(crate) fn tell(&self, sequences: &[u8]) {
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(to) = to.as_mut().filter(|_| !sequences.is_empty()) {
-            let _ = to.write_all(sequences);
+    fn new(to: Option<ChildStdin>) -> Self {
+        Self(Arc::new(Mutex::new(Known { to, modes: Modes::default() })))
+    }
+
+    /// Tells it what a program writes, as far as that changes anything.
+    pub(crate) fn tell(&self, written: &[u8]) {
+        let mut known = self.known();
+        let changes = known.modes.note(written);
+        known.pass_on(&changes);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// There is nobody else to tell if that fails.
+    fn pass_on(&mut self, bytes: &[u8]) {
+        if let Some(to) = self.to.as_mut().filter(|_| !bytes.is_empty()) {
+            let _ = to.write_all(bytes);
         }
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.told.tell(&[END]);
-        if let Some(child) = &mut self.child {
-            let _ = child.wait();
+        self.told.known().pass_on(&[END]);
+        let has_done_it = self.child.as_mut().is_some_and(ends_well);
+        if !has_done_it {
+            // Somebody has killed it, or it was stopped.
+            let undo = self.told.known().modes.undo();
+            let mut terminal = io::stdout();
+            let _ = terminal.write_all(&undo).and_then(|()| terminal.flush());
         }
     }
+}
+
+/// Whether a keeper that was told of the end does what it is for. It is not waited for for ever:
+/// somebody may have stopped it.
+fn ends_well(child: &mut Child) -> bool {
+    const WITHIN: Duration = Duration::from_secs(1);
+    const AGAIN: Duration = Duration::from_millis(2);
+    let until = Instant::now() + WITHIN;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < until => std::thread::sleep(AGAIN),
+            _ => break,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
 }
 
 /// Whether this process was started to be a keeper.

@@ -13,7 +13,7 @@ use belljar::program::TerminalSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 pub(crate) use self::keeper::Keeper;
-pub(crate) use self::modes::Modes;
+use self::modes::Modes;
 
 /// A terminal in raw mode: every key goes to the program. Dropping this makes it what it was.
 pub(crate) struct RawTerminal {
