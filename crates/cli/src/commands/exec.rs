@@ -64,7 +64,9 @@ async fn in_scene(
     let max_disk_bytes = scene.settings.blueprint.config.scratch_size_mb << 20;
     let policy = WorkspacePolicy { max_disk_bytes, ..WorkspacePolicy::default() };
     let workspace = scene.workspaces.workspace_with(&name, policy).await?;
+    let held = workspace.hold()?;
     let outcome = in_workspace(scene, &workspace, options, interrupts).await;
+    drop(held);
     let before = format!("{name}-before");
     for name in [&before, &name] {
         scene.workspaces.remove(name).await?;
@@ -85,9 +87,10 @@ fn bytes_of(source: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Removes what commands that were killed have left. No program runs for so long.
+/// Removes what commands that were killed have left. Any other holds its own.
 async fn forget_old(scene: &Scene<'_>) {
-    const OLD: Duration = Duration::from_secs(3 * 86_400);
+    /// Long enough to begin to hold it.
+    const OLD: Duration = Duration::from_secs(60);
     for (name, _) in scene.workspaces.list().unwrap_or_default() {
         let Ok(workspace) = scene.workspaces.find(&name) else { continue };
         let made = fs::metadata(&workspace.workspace().path).and_then(|found| found.modified());
@@ -142,6 +145,7 @@ async fn in_workspace(
         Some(_) => Some(workspace.fork(&format!("{}-before", workspace.id())).await?),
         None => None,
     };
+    let _held = before.as_ref().map(OpenWorkspace::hold).transpose()?;
     let stdin = match options.source.as_deref() {
         Some(source) if source == Path::new("-") => Stdin::Empty,
         _ => input::stdin(&options.input),

@@ -104,3 +104,39 @@ fn a_user_without_a_home_leaves_nothing_where_everybody_looks() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "homeless\n"), "{outcome:#?}");
     assert_eq!(std::fs::read_dir(home.path("tmp")).unwrap().count(), 0);
 }
+
+#[test]
+fn a_signal_ends_the_wait_for_what_never_comes() {
+    let home = Home::new();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let fifo = home.path("fifo.py");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let fifo = fifo.to_str().unwrap();
+    let asked = [
+        &["exec", fifo][..],
+        &["exec", "--sandbox", fifo, "--", "true"],
+        &["exec", "--secrets-file", fifo, "--", "true"],
+    ];
+    for arguments in asked {
+        let mut command = home.command(arguments);
+        command.env("XDG_DATA_HOME", home.path("data"));
+        let mut child = command.spawn().unwrap();
+        // It may be caught or not: whichever it is, it ends the command.
+        let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let ended = loop {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+            match child.try_wait().unwrap() {
+                Some(ended) => break ended,
+                None if std::time::Instant::now() > until => {
+                    let _ = child.kill();
+                    panic!("{arguments:?} still waits");
+                }
+                None => std::thread::sleep(std::time::Duration::from_millis(50)),
+            }
+        };
+        assert!(!ended.success(), "{arguments:?}");
+    }
+    home.refused(&["exec", "--lang", "python", "/dev/zero"], "longer than 64 MiB");
+    home.refused(&["exec", "--sandbox", "/dev/zero", "--", "true"], "no config");
+}

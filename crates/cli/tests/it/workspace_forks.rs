@@ -38,6 +38,24 @@ fn a_fork_has_fifos_and_sockets_too() {
 }
 
 #[test]
+fn a_fork_has_the_same_names_and_is_as_old() {
+    let home = Home::new();
+    home.ok(&["ws", "new", "one"]);
+    // More than one thread copies, and a name may come before the file that it is another name of.
+    let make = "mkdir -p a z; seq 300 | while read i; do echo $i > a/$i; ln a/$i z/$((301 - i)); done; \
+                chmod 1777 a; ln -s a link; find . -exec touch -h -d '2001-02-03 04:05:06.789' {} +";
+    home.ok(&["ws", "run", "one", "--", "sh", "-c", make]);
+    home.ok(&["ws", "fork", "one", "two"]);
+    let look = "find a z link -printf '%p %m %n %T@ %l\\n' | sort; cat z/*; find a z -type f -printf '%i\\n' | sort -u | wc -l";
+    let seen = |name| home.ok(&["ws", "run", name, "--", "sh", "-c", look]);
+    let (one, two) = (seen("one"), seen("two"));
+    assert!(one.contains("a/300 644 2 981173106.78") && one.contains("a 1777 "), "{one}");
+    assert_eq!(one, two);
+    home.ok(&["ws", "run", "two", "--", "sh", "-c", "echo more >> a/1"]);
+    assert_eq!(home.ok(&["ws", "diff", "one", "two"]), "~ a/1\n~ z/300\n");
+}
+
+#[test]
 fn where_the_file_system_can_share_blocks_a_fork_takes_no_room() {
     let home = Home::new();
     // Two of the large file have no room in it. Everything is gone with the mount namespace.

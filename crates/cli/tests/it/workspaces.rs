@@ -399,3 +399,17 @@ for name in [b'out/a\xff', b'out/a\xfe', 'out/a\ufffd'.encode(), b'out/b']: open
         fs::read_dir(home.path("here/out")).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(saved, ["b"]);
 }
+
+#[test]
+fn force_replaces_files_and_nothing_else() {
+    let home = Home::new();
+    home.ok(&["ws", "new", "w"]);
+    home.ok(&["ws", "run", "w", "--", "sh", "-c", "echo new > out/a"]);
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, home.path("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    home.refused(&["ws", "get", "w", "out/a", "fifo", "--force"], "is no file");
+    home.write("file", "old");
+    home.refused(&["ws", "get", "w", "out/a", "file"], "--force");
+    home.ok(&["ws", "get", "w", "out/a", "file", "--force"]);
+    assert_eq!(fs::read_to_string(home.path("file")).unwrap(), "new\n");
+}

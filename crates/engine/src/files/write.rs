@@ -219,3 +219,35 @@ pub(super) fn chmod_handle(handle: &impl AsFd, mode: Mode) -> io::Result<()> {
 pub(crate) fn temporary_name() -> OsString {
     format!(".belljar-{}.tmp", random_hex()).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_no_name_until_it_is_whole_and_what_fails_leaves_nothing() {
+        use std::io::Write;
+        let place = tempfile::tempdir().unwrap();
+        let tree = crate::files::open_tree(place.path()).unwrap();
+        let names = || -> Vec<OsString> {
+            let entries = std::fs::read_dir(place.path()).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect()
+        };
+        let path = GuestPath::new("file").unwrap();
+        tree.replace(&path, 0o640, &mut |file| {
+            file.write_all(b"first")?;
+            assert_eq!(names(), [""; 0], "a killed process would leave this behind");
+            Ok(())
+        })
+        .unwrap();
+        let failed = tree.replace(&path, 0o640, &mut |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read(place.path().join("file")).unwrap(), b"first");
+        tree.replace(&path, 0o600, &mut |file| file.write_all(b"second")).unwrap();
+        assert_eq!(std::fs::read(place.path().join("file")).unwrap(), b"second");
+        assert_eq!(names(), ["file"]);
+    }
+}

@@ -86,4 +86,57 @@ mod tests {
         ours.remove(&name).unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "something is left in the store");
     }
+
+    #[test]
+    fn a_fork_is_whole_or_none_whoever_removes_what_it_copies() {
+        const FILES: usize = 500;
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(&place.path().join("store"), None).unwrap();
+        let (from, to) = (WorkspaceName::new("from").unwrap(), WorkspaceName::new("to").unwrap());
+        for _ in 0..20 {
+            store.create(&from, |_| Ok(())).unwrap();
+            let directory = store.path().join("from");
+            for number in 0..FILES {
+                std::fs::write(directory.join(number.to_string()), "x").unwrap();
+            }
+            std::thread::scope(|scope| {
+                let remover = scope.spawn(|| {
+                    while store.remove(&from).is_err() {
+                        std::thread::yield_now();
+                    }
+                });
+                let forked = store.fork(&from, &to);
+                remover.join().unwrap();
+                match forked {
+                    Ok(_) => {
+                        let found = std::fs::read_dir(store.path().join("to")).unwrap().count();
+                        assert_eq!(found, FILES);
+                        store.remove(&to).unwrap();
+                    }
+                    Err(_) => assert!(store.get(&to).is_err()),
+                }
+            });
+        }
+        assert_eq!(std::fs::read_dir(store.path()).unwrap().count(), 0, "something is left in the store");
+    }
+
+    #[test]
+    fn what_the_killed_have_left_goes_and_what_somebody_is_at_work_on_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(&place.path().join("store"), None).unwrap();
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        let paths = ["busy", "left", "new"].map(|name| store.path().join(format!(".belljar-{name}.tmp")));
+        for path in &paths {
+            std::fs::create_dir(path).unwrap();
+        }
+        for old in &paths[..2] {
+            std::fs::File::open(old).unwrap().set_modified(long_ago).unwrap();
+        }
+        let busy = store.claim(std::ffi::OsStr::new(".belljar-busy.tmp")).unwrap();
+        store.sweep().unwrap();
+        assert_eq!(paths.each_ref().map(|path| path.exists()), [true, false, true]);
+        drop(busy);
+        store.sweep().unwrap();
+        assert_eq!(paths.each_ref().map(|path| path.exists()), [false, false, true]);
+    }
 }

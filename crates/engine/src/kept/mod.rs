@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use belljar_core::{GuestPath, WorkspaceName};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::blocking::on_a_thread;
@@ -105,6 +105,7 @@ impl Store {
     ) -> io::Result<KeptWorkspace> {
         let pending = temporary_name();
         rustix::fs::mkdirat(&self.0.root, &pending, Mode::RWXU)?;
+        let _busy = self.claim(&pending);
         let made = self.tree_of(&pending).and_then(|tree| {
             if let Some(owner) = self.0.owner {
                 let (user, group) = (rustix::fs::Uid::from_raw(owner), rustix::fs::Gid::from_raw(owner));
@@ -172,7 +173,10 @@ impl Store {
         self.forget_use(name);
         drop(alone);
         match moved {
-            Ok(()) => remove_in(self.0.root.as_fd(), &pending),
+            Ok(()) => {
+                let _busy = self.claim(&pending);
+                remove_in(self.0.root.as_fd(), &pending)
+            }
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -180,7 +184,8 @@ impl Store {
 
     /// Removes what killed processes have left half made or half removed. Blocks.
     pub fn sweep(&self) -> io::Result<()> {
-        const OLD: std::time::Duration = std::time::Duration::from_secs(3600);
+        /// Long enough to claim what was made.
+        const OLD: std::time::Duration = std::time::Duration::from_secs(10);
         for entry in Dir::read_from(&self.0.root)? {
             let entry = entry?;
             let name = OsString::from(entry.file_name().to_string_lossy().into_owned());
@@ -189,11 +194,23 @@ impl Store {
                 .and_then(|found| found.modified())
                 .ok()
                 .and_then(|changed| changed.elapsed().ok());
-            if is_pending && age.is_some_and(|age| age > OLD) {
+            if !is_pending || age.is_none_or(|age| age < OLD) {
+                continue;
+            }
+            if let Some(_abandoned) = self.claim(&name) {
                 remove_in(self.0.root.as_fd(), &name)?;
             }
         }
         Ok(())
+    }
+
+    /// Says that somebody is at work on what is half made or half removed, until what this returns
+    /// is dropped. `None` if somebody else is. The kernel takes it from the killed.
+    fn claim(&self, pending: &OsStr) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&self.0.root, pending, flags, Mode::empty()).ok()?;
+        rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(directory)
     }
 
     fn tree_of(&self, name: &OsStr) -> io::Result<Tree> {

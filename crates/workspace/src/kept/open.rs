@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use belljar_core::GuestPath;
-use belljar_engine::kept::KeptWorkspace;
+use belljar_engine::kept::{InUse, KeptWorkspace};
 use belljar_engine::{EntryKind, Files};
 use belljar_runtime::WorkspaceName;
 use tokio::sync::mpsc;
@@ -265,6 +265,14 @@ impl OpenWorkspace {
         let (one, other) = (self.kept()?, other.kept()?);
         let compared = blocking(move || diff::between(&one, &other));
         compared.await.map_err(WorkspaceError::io("compare", &self.workspace.path))
+    }
+
+    /// Keeps others from removing it, until what this returns is dropped. A program that runs in it
+    /// does so, too.
+    pub fn hold(&self) -> Result<InUse, WorkspaceError> {
+        let name = self.inner.name_of(&self.workspace)?;
+        let held = self.inner.store.begin_use(&name);
+        held.map_err(WorkspaceError::io("hold", &self.workspace.path))
     }
 
     /// Removes it.
