@@ -28,8 +28,10 @@ use crate::cell::EntryKind;
 const ALONE: u64 = 64;
 /// The most threads that help.
 const HELPERS: usize = 4;
-/// How many open files may wait for one of them.
-const WAITING: usize = 16;
+/// How many files are handed over at once: waking somebody costs as much as copying a file.
+const BATCH: usize = 16;
+/// How many batches of open files may wait for somebody.
+const WAITING: usize = 2;
 
 impl Tree {
     /// The same as [`Tree::copy_from`], with every link as it is, with FIFOs and sockets, and with
@@ -56,11 +58,10 @@ impl Tree {
                 if !matches!(item.content, Content::File { .. }) || copier.copied.files < ALONE {
                     return copier.put(item);
                 }
-                match &crew {
-                    Some(_) => {}
-                    None => crew = Some(Crew::start(scope, &copier)?),
+                if crew.is_none() {
+                    crew = Some(Crew::start(scope, &copier)?);
                 }
-                crew.as_ref().map_or(Ok(()), |crew| crew.give(item))
+                crew.as_mut().map_or(Ok(()), |crew| crew.give(item))
             });
             // Why nobody takes anything any more is what they say.
             let helped = crew.map_or(Ok(Copied::default()), Crew::finish)?;
@@ -111,14 +112,15 @@ impl Names {
 
 /// Threads that copy files. They have the rights of the one that started them.
 struct Crew<'scope> {
-    items: SyncSender<Item>,
+    batches: SyncSender<Vec<Item>>,
+    batch: Vec<Item>,
     helpers: Vec<ScopedJoinHandle<'scope, io::Result<Copied>>>,
 }
 
 impl<'scope> Crew<'scope> {
     fn start<'env>(scope: &'scope Scope<'scope, 'env>, copier: &Copier) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let (items, taken) = sync_channel(WAITING);
+        let (batches, taken) = sync_channel(WAITING);
         let taken = Arc::new(Mutex::new(taken));
         let mut helpers = Vec::new();
         for _ in 0..cores.min(HELPERS) {
@@ -126,16 +128,24 @@ impl<'scope> Crew<'scope> {
             let help = move || put_all(copier, &taken);
             helpers.push(crate::blocking::named("belljar-files").spawn_scoped(scope, help)?);
         }
-        Ok(Self { items, helpers })
+        Ok(Self { batches, batch: Vec::with_capacity(BATCH), helpers })
     }
 
-    fn give(&self, item: Item) -> io::Result<()> {
-        self.items.send(item).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    fn give(&mut self, item: Item) -> io::Result<()> {
+        self.batch.push(item);
+        if self.batch.len() < BATCH { Ok(()) } else { self.hand_over() }
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        self.batches.send(batch).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Waits for everybody. The first failure is everybody's.
-    fn finish(self) -> io::Result<Copied> {
-        drop(self.items);
+    fn finish(mut self) -> io::Result<Copied> {
+        // If nobody takes it, they say why.
+        let _ = self.hand_over();
+        drop(self.batches);
         let mut all = Copied::default();
         let mut failure = Ok(());
         for helper in self.helpers {
@@ -153,12 +163,12 @@ impl<'scope> Crew<'scope> {
     }
 }
 
-fn put_all(mut copier: Copier, items: &Mutex<Receiver<Item>>) -> io::Result<Copied> {
+fn put_all(mut copier: Copier, batches: &Mutex<Receiver<Vec<Item>>>) -> io::Result<Copied> {
     loop {
         // Not held while a file is copied.
-        let next = items.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match next {
-            Ok(item) => copier.put(item)?,
+            Ok(batch) => batch.into_iter().try_for_each(|item| copier.put(item))?,
             Err(_) => return copier.finish(),
         }
     }

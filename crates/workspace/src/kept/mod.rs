@@ -118,6 +118,7 @@ pub(crate) struct Inner {
     capabilities: Capabilities,
     running: Mutex<Vec<(WorkspaceName, Weak<RunningProgram>)>>,
     uses: Arc<Uses>,
+    policies: policy::Remembered,
 }
 
 impl Workspaces {
@@ -160,6 +161,7 @@ impl Workspaces {
             capabilities,
             running: Mutex::default(),
             uses: Arc::default(),
+            policies: policy::Remembered::default(),
         })))
     }
 

@@ -1,8 +1,11 @@
 //! What a workspace was made with. It is beside the workspaces, where no program reaches it.
 
+use std::collections::HashMap;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use belljar_engine::kept::Store;
 use belljar_runtime::WorkspaceName;
@@ -64,12 +67,46 @@ pub(super) fn forget(store: &Store, name: &WorkspaceName) {
     let _ = std::fs::remove_file(file(store, name));
 }
 
+/// Policies that were read, each with the file that it was read from.
+#[derive(Default)]
+pub(super) struct Remembered(Mutex<HashMap<WorkspaceName, (Stamp, WorkspacePolicy)>>);
+
+/// Which file it is. A policy is never changed in its file: another takes its place.
+type Stamp = (u64, i64, i64);
+
+impl Remembered {
+    /// How many are remembered.
+    const MOST: usize = 1024;
+
+    fn get(&self, name: &WorkspaceName, stamp: Stamp) -> Option<WorkspacePolicy> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(name).filter(|(of, _)| *of == stamp).map(|(_, policy)| *policy)
+    }
+
+    fn put(&self, name: &WorkspaceName, stamp: Stamp, policy: &WorkspacePolicy) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= Self::MOST {
+            all.clear();
+        }
+        all.insert(name.clone(), (stamp, *policy));
+    }
+}
+
 impl Inner {
-    /// The policy of a workspace, read where that holds up nobody. It is read each time, because
-    /// another process may have changed it.
+    /// The policy of a workspace, read where that holds up nobody. It is looked at each time,
+    /// because another process may have changed it, and read if it has.
     pub(super) async fn policy_of(&self, name: &WorkspaceName) -> Result<WorkspacePolicy, WorkspaceError> {
+        let found = std::fs::metadata(file(&self.store, name)).ok();
+        let stamp = found.map(|found| (found.ino(), found.mtime(), found.mtime_nsec()));
+        if let Some(policy) = stamp.and_then(|stamp| self.policies.get(name, stamp)) {
+            return Ok(policy);
+        }
         let (store, of) = (self.store.clone(), name.clone());
         let read = blocking(move || Ok(load(&store, &of).policy)).await;
-        read.map_err(WorkspaceError::io("read", file(&self.store, name)))
+        let policy = read.map_err(WorkspaceError::io("read", file(&self.store, name)))?;
+        if let Some(stamp) = stamp {
+            self.policies.put(name, stamp, &policy);
+        }
+        Ok(policy)
     }
 }
