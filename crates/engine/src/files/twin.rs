@@ -29,7 +29,7 @@ const ALONE: u64 = 64;
 /// The most threads that help.
 const HELPERS: usize = 4;
 /// How many files are handed over at once: waking somebody costs as much as copying a file.
-const BATCH: usize = 16;
+const BATCH: usize = 8;
 /// How many batches of open files may wait for somebody.
 const WAITING: usize = 2;
 
