@@ -1,7 +1,7 @@
 //! Workspaces: a program in one, files out of it and into it, a fork, making and removing one.
 //!
-//! Removing comes last: where many files were just removed, ext4 takes several times as long to make
-//! one, and no row is to pay for another.
+//! Removing comes last: where many files were just removed, ext4 takes several times as long to
+//! make one, and no row is to pay for another.
 
 use std::io;
 use std::process::{Command, Stdio};
