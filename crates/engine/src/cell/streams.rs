@@ -120,10 +120,19 @@ impl Streams {
             let everything_closed = !self.channel_open && self.stdout.is_none() && self.stderr.is_none();
             return if everything_closed { Poll::Ready(Output::Closed) } else { Poll::Pending };
         }
-        self.complete(&mut burst);
-        let burst = Burst::from(burst);
-        self.is_ahead = burst.ahead != [0, 0];
-        Poll::Ready(Output::Burst(burst))
+        Poll::Ready(Output::Burst(self.completed(burst)))
+    }
+
+    /// Reads what is there, frames included, and waits for nothing. `None` if there is nothing. The
+    /// reactor is not asked: it may not know yet.
+    pub fn read_on(&mut self) -> Option<Burst> {
+        let mut burst = Gathered::default();
+        self.read_channel(&mut burst);
+        self.read_printed(&mut burst);
+        match burst.is_empty() && !self.is_ahead {
+            true => None,
+            false => Some(self.completed(burst)),
+        }
     }
 
     /// Reads what is there and waits for nothing.
@@ -161,6 +170,13 @@ impl Streams {
                 *pipe = None;
             }
         }
+    }
+
+    fn completed(&mut self, mut burst: Gathered) -> Burst {
+        self.complete(&mut burst);
+        let burst = Burst::from(burst);
+        self.is_ahead = burst.ahead != [0, 0];
+        burst
     }
 
     /// Reads on until prints and frames fit together: every frame written before the last print
@@ -201,4 +217,31 @@ fn move_here(place: &mut Option<AsyncFd<OwnedFd>>, interest: Interest) -> io::Re
         *place = Some(watch_more(fd.into_inner(), interest)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_are_read_on_whether_the_reactor_knows_of_them_or_not() {
+        let (ours, mut guest) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        let ((stdout, prints), (stderr, _silent)) = (pipe(), pipe());
+        let mut streams = Streams::new(ours.into(), stdout, stderr).unwrap();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(streams.poll_output(&mut context).is_pending());
+        assert!(streams.read_on().is_none());
+        // The reactor of this thread has no chance to run before it is asked.
+        guest.write_all(b"a last frame\n").unwrap();
+        rustix::io::write(&prints, b"last words").unwrap();
+        drop(guest);
+        let burst = streams.read_on().unwrap();
+        assert_eq!((&burst.channel[..], &burst.stdout[..]), (&b"a last frame\n"[..], &b"last words"[..]));
+        assert!(streams.read_on().is_none());
+    }
 }

@@ -13,7 +13,7 @@ use super::home::Place;
 use super::process::{Leaving, Process};
 use crate::files::{Tree, Worker};
 use crate::{
-    Autopsy, BoxFuture, Burst, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Files, Leftovers,
+    Autopsy, BoxFuture, Cell, CellFiles, CellIo, CellLife, CellUsage, CellView, End, Files, Leftovers,
     Output, Signal, Streams, Until,
 };
 
@@ -135,16 +135,8 @@ impl CellIo for LocalCell {
         }
         let mut process = self.process.clone();
         self.ended = Some(Box::pin(async move { process.end().await }));
-        // It has written everything it ever will.
-        let rest = self.streams.take_leftovers();
-        match rest.stdout.is_empty() && rest.stderr.is_empty() {
-            true => Poll::Ready(Output::Closed),
-            false => Poll::Ready(Output::Burst(Burst {
-                stdout: rest.stdout.into(),
-                stderr: rest.stderr.into(),
-                ..Burst::default()
-            })),
-        }
+        // It has written everything it ever will: its last words, and its last frames.
+        Poll::Ready(self.streams.read_on().map_or(Output::Closed, Output::Burst))
     }
 
     fn take_leftovers(&mut self) -> BoxFuture<'_, Leftovers> {
