@@ -45,7 +45,7 @@ lint: ## clippy with warnings denied, ruff, and the width of comments
 	@scripts/ruff check --quiet .
 
 features: ## does each feature, and none, compile without the others
-	@for features in "" native docker local mcp agent workspace jupyter s3; do echo "features: [$$features]"; \
+	@for features in "" native docker local mcp agent workspace jupyter; do echo "features: [$$features]"; \
 	$(CARGO) clippy --quiet --package belljar --no-default-features --features "$$features" -- -D warnings || exit 1; done
 
 deny: ## licences, sources and duplicates of dependencies
