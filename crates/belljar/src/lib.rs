@@ -106,7 +106,7 @@ pub mod tools {
 /// then on passes bytes on. `Streams` and `provision` help on Linux, with the feature `native` or
 /// `local`.
 pub mod engine {
-    pub use belljar_core::{layout, wire};
+    pub use belljar_core::{layout, random_hex, wire};
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::Streams;
     #[cfg(feature = "docker")]
@@ -121,7 +121,7 @@ pub mod engine {
         Autopsy, Background, BoxFuture, Burst, Bytes, Capabilities, Cell, CellFiles, CellIo, CellLife,
         CellUsage, CellView, End, Engine, EngineError, EngineFailure, Entry, EntryKind, Files, IntoEngine,
         Leftovers, LinkOnTheWay, Listing, Need, Outbox, Output, ProtectionState, ProtectionStatus, Template,
-        Until, check, guest, make_directory, open_directory, real_path,
+        Until, check, guest, make_directory, open_directory, open_file, read_file, real_path,
     };
     #[cfg(any(feature = "native", feature = "local"))]
     pub use belljar_engine::{builder, provision, python};

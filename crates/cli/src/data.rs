@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use belljar::artifacts::{ArtifactStore, StoreOptions};
+use belljar::engine::random_hex;
 
 use crate::args::EngineName;
-use crate::commands::random_digits;
 use crate::env;
 use crate::error::CliError;
 
@@ -34,7 +34,7 @@ pub(crate) fn passing_workspaces(engine: EngineName) -> Result<PassingPlace> {
     if let Ok(own) = of_user("exec", env::XDG_DATA_HOME, "") {
         return Ok(PassingPlace { path: own.join(engine.name()), temporary: None });
     }
-    let place = std::env::temp_dir().join(format!("belljar-exec-{}", random_digits()));
+    let place = std::env::temp_dir().join(format!("belljar-exec-{}", random_hex()));
     fs::DirBuilder::new().mode(0o700).create(&place).with_context(|| place.display().to_string())?;
     Ok(PassingPlace { path: place.join(engine.name()), temporary: Some(place) })
 }

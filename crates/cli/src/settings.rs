@@ -5,13 +5,12 @@
 //! The command line parser has already put options over environment.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use belljar::config::FileResource;
 use belljar::config::{ConfigError, HostPathMap};
-use belljar::engine::{Docker, Local, Native};
+use belljar::engine::{Docker, Local, Native, read_file};
 use belljar::{Blueprint, Runtime, RuntimeError, SandboxConfig, Secrets, ToolSource};
 
 use crate::args::{EngineName, GivenSecret, SandboxArgs};
@@ -99,12 +98,8 @@ pub(crate) async fn runtime_on(engine: EngineName) -> Result<Runtime, RuntimeErr
 fn read_config(path: &Path) -> Result<(SandboxConfig, bool)> {
     const LONGEST: u64 = 1 << 20;
     let place = || format!("sandbox file {}", path.display());
-    let mut text = String::new();
-    let read = fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
-    read.with_context(place)?;
-    if text.len() as u64 > LONGEST {
-        bail!("{}: it is longer than {} KiB, which is no config", place(), LONGEST >> 10);
-    }
+    let bytes = read_file(path, LONGEST).with_context(place)?;
+    let text = String::from_utf8(bytes).context("it is not UTF-8").with_context(place)?;
     let config = SandboxConfig::from_toml(&text).with_context(place)?;
     let has_mode = text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("execution_mode"));
     Ok((config, has_mode))

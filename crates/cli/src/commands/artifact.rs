@@ -3,17 +3,15 @@
 use std::fs::OpenOptions;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use anyhow::{Context as _, anyhow};
 use belljar::artifacts::{ArtifactError, ArtifactInfo, ArtifactService, ArtifactStore, parse_artifact_ref};
-use belljar::engine::{Bytes, real_path};
+use belljar::engine::{Bytes, open_file};
 use belljar::workspace::mime_type;
 use futures_core::Stream;
-use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::ws::saving::{in_the_way, may_be_replaced};
@@ -98,15 +96,7 @@ async fn save(options: &SaveArgs, printer: &Printer) -> Result<(), CliError> {
         true => Box::new(io::stdin()),
         false => {
             let place = || options.file.display().to_string();
-            let real = real_path(&options.file).with_context(place)?;
-            // Without waiting: it may be a FIFO.
-            let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
-            let opened = OpenOptions::new().read(true).custom_flags(without_waiting).open(&real);
-            let file = opened.with_context(place)?;
-            if !file.metadata().with_context(place)?.is_file() {
-                return Err(anyhow!("{} is no file", options.file.display()).into());
-            }
-            Box::new(file)
+            Box::new(open_file(&options.file).with_context(place)?)
         }
     };
     let mut first = Vec::new();

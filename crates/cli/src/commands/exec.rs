@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow};
 use belljar::Verdict;
 use belljar::config::GuestPath;
-use belljar::engine::real_path;
+use belljar::engine::{random_hex, read_file, real_path};
 use belljar::files::Stdin;
 use belljar::workspace::{
     Change, CodeBlock, GlobSet, Language, OpenWorkspace, RunProgramSpec, Streaming, WorkspaceError,
@@ -22,7 +22,6 @@ use belljar::workspace::{
 use super::ws::saving::{Saved, list, save};
 use super::ws::scene::{Scene, settings_of_programs};
 use crate::args::ExecArgs;
-use crate::commands::random_digits;
 use crate::data;
 use crate::error::CliError;
 use crate::exit::End;
@@ -59,7 +58,7 @@ async fn in_scene(
 ) -> Result<End, CliError> {
     scene.warn().await?;
     forget_old(scene).await;
-    let name = format!("exec-{}", random_digits());
+    let name = format!("exec-{}", random_hex());
     // What `--disk` says of scripts holds for programs, too.
     let max_disk_bytes = scene.settings.blueprint.config.scratch_size_mb << 20;
     let policy = WorkspacePolicy { max_disk_bytes, ..WorkspacePolicy::default() };
@@ -72,19 +71,6 @@ async fn in_scene(
         scene.workspaces.remove(name).await?;
     }
     outcome
-}
-
-/// All that a source has, if that is no more than any source has.
-fn bytes_of(source: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(script::LONGEST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > script::LONGEST {
-        true => {
-            let most = script::LONGEST >> 20;
-            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is longer than {most} MiB")))
-        }
-        false => Ok(bytes),
-    }
 }
 
 /// Removes what commands that were killed have left. Any other holds its own.
@@ -180,14 +166,15 @@ async fn prepared(
 ) -> Result<Option<Commands>, CliError> {
     let language = language_of(source, options.lang.as_deref())?;
     let place = || source.display().to_string();
-    // On a thread: nobody may ever write to a FIFO, and a signal is to end that.
     let bytes = match source == Path::new("-") {
-        true => input::on_a_thread(|| bytes_of(io::stdin())).await.context("cannot read stdin")?,
-        false => {
-            let source = source.to_owned();
-            let read = move || real_path(&source).and_then(fs::File::open).and_then(bytes_of);
-            input::on_a_thread(read).await.with_context(place)?
+        true => {
+            let read = || {
+                let mut bytes = Vec::new();
+                io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+            };
+            input::on_a_thread(read).await.context("cannot read stdin")?
         }
+        false => real_path(source).and_then(|real| read_file(&real, script::LONGEST)).with_context(place)?,
     };
     let Ok(code) = String::from_utf8(bytes) else { return Ok(None) };
     let found = found(workspace, language).await?;

@@ -15,7 +15,7 @@ mod shell;
 mod tools;
 mod ws;
 
-pub(crate) use self::run::{advice, random_digits};
+pub(crate) use self::run::advice;
 
 use std::time::Duration;
 

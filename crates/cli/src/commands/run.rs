@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar::config::{ExecutionMode, ResourceLimits};
+use belljar::engine::random_hex;
 use belljar::{
     Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, Runtime, Sandbox, ToolRegistry, Verdict,
 };
@@ -78,16 +79,7 @@ fn cancelled(
 
 /// A name for a run that never got as far as the library, which gives names otherwise.
 fn made_up_id() -> ExecutionId {
-    ExecutionId::new(format!("exec-{}", random_digits()))
-}
-
-/// 128 random bits, as hexadecimal digits.
-pub(crate) fn random_digits() -> String {
-    let mut bytes = [0; 16];
-    // Only a kernel that is just starting has none yet. Files of such a name are made only if there
-    // are none.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    format!("{:032x}", u128::from_ne_bytes(bytes))
+    ExecutionId::new(format!("exec-{}", random_hex()))
 }
 
 fn request(options: &RunArgs, settings: &Settings, printer: &Printer) -> Result<ExecutionRequest, CliError> {

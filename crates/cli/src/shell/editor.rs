@@ -8,7 +8,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
 use rustyline::error::{ReadlineError, Signal};
 use rustyline::highlight::{CmdKind, Highlighter};
@@ -34,10 +33,8 @@ use crate::terminal_text::MARK;
 pub(crate) struct Editor {
     orders: Sender<Order>,
     said: FromThread<Said>,
-    /// How the terminal was found, and is left.
-    mode: Termios,
     is_reading: bool,
-    /// Leaves the terminal so too, if this process is killed.
+    /// Leaves the terminal as it was found.
     _keeper: Keeper,
 }
 
@@ -50,8 +47,6 @@ enum Order {
 impl Editor {
     /// Starts the thread. A history that cannot be used is a warning.
     pub(crate) fn start(printer: &Printer) -> Result<Self, CliError> {
-        let mode = tcgetattr(io::stdin()).map_err(io::Error::from);
-        let mode = mode.map_err(CliError::system("look at the terminal"))?;
         let history = history::open().unwrap_or_else(|error| {
             // A shell without a history is still one.
             let _ = printer.warning(&format!("the history is not kept: {error}"));
@@ -73,7 +68,7 @@ impl Editor {
             .name("editor".into())
             .spawn(thread)
             .map_err(CliError::system("start a thread that reads the terminal"))?;
-        Ok(Self { orders, said, mode, is_reading: false, _keeper })
+        Ok(Self { orders, said, is_reading: false, _keeper })
     }
 
     /// Has a line read.
@@ -109,12 +104,9 @@ impl Editor {
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        /// Ends what the editor asked of the terminal: pasted text in brackets.
-        const PASTE_PLAINLY: &str = "\x1b[?2004l";
         if self.is_reading {
-            // The thread waits for a key and cannot tidy up.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.mode);
-            let _ = writeln!(io::stdout().lock(), "{PASTE_PLAINLY}");
+            // The thread waits for a key. What is printed next is not to follow its prompt.
+            let _ = io::stdout().lock().write_all(b"\r\n");
         }
     }
 }

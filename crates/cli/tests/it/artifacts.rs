@@ -63,9 +63,6 @@ fn sessions_do_not_see_each_other_but_share_what_is_their_users() {
 #[test]
 fn what_is_no_file_is_refused_and_nobody_waits_for_it() {
     let home = Home::new();
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    let path = home.path("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    home.refused(&["artifact", "save", path.to_str().unwrap()], "is no file");
-    home.refused(&["artifact", "save", home.place.path().to_str().unwrap(), "name"], "is no file");
+    home.refused(&["artifact", "save", &home.fifo("fifo")], "not a regular file");
+    home.refused(&["artifact", "save", home.place.path().to_str().unwrap(), "name"], "not a regular file");
 }

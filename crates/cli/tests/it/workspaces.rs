@@ -53,6 +53,14 @@ impl Home {
         self.place.path().join(name)
     }
 
+    /// A FIFO that nobody writes to.
+    pub(crate) fn fifo(&self, name: &str) -> String {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let path = self.path(name);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -405,8 +413,7 @@ fn force_replaces_files_and_nothing_else() {
     let home = Home::new();
     home.ok(&["ws", "new", "w"]);
     home.ok(&["ws", "run", "w", "--", "sh", "-c", "echo new > out/a"]);
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, home.path("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    home.fifo("fifo");
     home.refused(&["ws", "get", "w", "out/a", "fifo", "--force"], "is no file");
     home.write("file", "old");
     home.refused(&["ws", "get", "w", "out/a", "file"], "--force");

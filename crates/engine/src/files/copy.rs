@@ -27,6 +27,14 @@ pub struct Copied {
     pub shared: u64,
 }
 
+impl std::ops::AddAssign for Copied {
+    fn add_assign(&mut self, more: Self) {
+        self.files += more.files;
+        self.bytes += more.bytes;
+        self.shared += more.shared;
+    }
+}
+
 /// Something of a tree on its way into another. Whoever puts it there needs no right to read it.
 #[derive(Debug)]
 pub struct Item {

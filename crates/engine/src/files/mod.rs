@@ -29,6 +29,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
 use crate::cell::Files;
 use crate::named_path;
 
@@ -50,13 +52,15 @@ pub fn make_directory(path: &Path) -> io::Result<Box<dyn Files>> {
     serve(named_path::make_directory(path)?)
 }
 
-/// A regular file of the caller's, opened to be read. The same links are followed.
+/// A regular file of the caller's, opened to be read. The same links are followed, and nothing is
+/// waited for.
 pub fn open_file(path: &Path) -> io::Result<std::fs::File> {
-    let path = named_path::real_path(path)?;
-    let above = Tree::new(named_path::open_directory(path.parent().unwrap_or(Path::new("/")))?)?;
-    let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
-    let name = belljar_core::GuestPath::new(name).map_err(io::Error::other)?;
-    above.open(&name).map(|(file, _)| file)
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = std::fs::File::from(named_path::open(&named_path::real_path(path)?, flags)?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }
 
 /// A directory of the caller's, for code that may block.

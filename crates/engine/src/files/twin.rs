@@ -69,12 +69,10 @@ impl Tree {
             for (file, name) in &names.others {
                 copier.link(file, name)?;
             }
-            let copied = copier.finish()?;
-            Ok(Copied {
-                files: copied.files + helped.files + names.others.len() as u64,
-                bytes: copied.bytes + helped.bytes,
-                shared: copied.shared + helped.shared,
-            })
+            let mut copied = copier.finish()?;
+            copied += helped;
+            copied.files += names.others.len() as u64;
+            Ok(copied)
         })
     }
 }
@@ -151,11 +149,7 @@ impl<'scope> Crew<'scope> {
         for helper in self.helpers {
             let helped = helper.join().unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")));
             match helped {
-                Ok(copied) => {
-                    all.files += copied.files;
-                    all.bytes += copied.bytes;
-                    all.shared += copied.shared;
-                }
+                Ok(copied) => all += copied,
                 Err(error) => failure = failure.and(Err(error)),
             }
         }

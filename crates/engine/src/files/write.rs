@@ -147,17 +147,15 @@ impl<'a> Unnamed<'a> {
 
     /// A name can be given, and can be changed to one that is taken, but not both at once.
     fn take_the_place_of(mut self, name: &OsStr) -> io::Result<()> {
-        use std::os::fd::AsRawFd;
-        if self.temporary.is_none() {
-            let temporary = temporary_name();
-            let by_number = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-            let from = (rustix::fs::CWD, by_number.as_str());
-            rustix::fs::linkat(from.0, from.1, self.place, &temporary, AtFlags::SYMLINK_FOLLOW)?;
-            self.temporary = Some(temporary);
-        }
-        if let Some(temporary) = &self.temporary {
-            rustix::fs::renameat(self.place, temporary, self.place, name)?;
-        }
+        let temporary = match &self.temporary {
+            Some(temporary) => temporary,
+            None => {
+                let (file, new) = (by_number(&self.file), temporary_name());
+                rustix::fs::linkat(rustix::fs::CWD, file, self.place, &new, AtFlags::SYMLINK_FOLLOW)?;
+                self.temporary.insert(new)
+            }
+        };
+        rustix::fs::renameat(self.place, temporary, self.place, name)?;
         self.temporary = None;
         Ok(())
     }
@@ -210,9 +208,13 @@ impl Drop for OpenedUp {
 
 /// Changes the permissions of exactly what a descriptor stands for.
 pub(super) fn chmod_handle(handle: &impl AsFd, mode: Mode) -> io::Result<()> {
+    Ok(rustix::fs::chmod(by_number(handle), mode)?)
+}
+
+/// A path that leads to exactly what a descriptor stands for, for calls that take no descriptor.
+fn by_number(handle: &impl AsFd) -> String {
     use std::os::fd::AsRawFd;
-    let by_number = format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd());
-    Ok(rustix::fs::chmod(by_number, mode)?)
+    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }
 
 /// A name that nobody else has.

@@ -44,14 +44,22 @@ impl Store {
     }
 
     fn lock(&self, name: &WorkspaceName, operation: FlockOperation) -> io::Result<InUse> {
+        const BUSY: &str = "somebody else works in it; end that first";
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?;
-        match flock(&file, operation) {
-            Ok(()) => Ok(InUse(file)),
-            Err(Errno::WOULDBLOCK) => {
-                Err(io::Error::new(io::ErrorKind::ResourceBusy, "somebody else works in it; end that first"))
+        loop {
+            let opened = rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?;
+            match flock(&opened, operation) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(io::Error::new(io::ErrorKind::ResourceBusy, BUSY)),
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
+            let in_use = InUse(opened);
+            // Whoever removed a workspace of this name since it was opened has removed the file
+            // too. A lock on that keeps nobody from anything.
+            let now = rustix::fs::statat(&self.0.root, file(name), AtFlags::SYMLINK_NOFOLLOW);
+            if now.is_ok_and(|now| Ok(now.st_ino) == rustix::fs::fstat(&in_use.0).map(|file| file.st_ino)) {
+                return Ok(in_use);
+            }
         }
     }
 }
@@ -85,6 +93,34 @@ mod tests {
         assert_eq!(theirs.begin_use(&name).unwrap_err().kind(), io::ErrorKind::NotFound);
         ours.remove(&name).unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "something is left in the store");
+    }
+
+    #[test]
+    fn what_is_in_use_stays_whoever_makes_and_removes_others_of_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(&place.path().join("store"), None).unwrap();
+        let name = WorkspaceName::new("job").unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                        let _ = store.create(&name, |_| Ok(()));
+                        let _ = store.remove(&name);
+                    }
+                });
+            }
+            let mut uses = 0;
+            while uses < 300 {
+                let Ok(_in_use) = store.begin_use(&name) else { continue };
+                uses += 1;
+                for _ in 0..10 {
+                    assert!(store.get(&name).is_ok(), "it was removed while it was in use");
+                    std::thread::yield_now();
+                }
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub struct KeptWorkspace {
 
 /// The names of what is being made or removed. No workspace has such a name.
 const PENDING: &str = ".belljar-";
+/// How directories of the store are opened.
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Store {
     /// Opens the directory, and makes it if it is not there. It must belong to this user, and
@@ -59,8 +62,7 @@ impl Store {
     pub fn open(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let path = crate::named_path::real_path(path)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let root = rustix::fs::open(&path, flags, Mode::empty())?;
+        let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
         let found = std::fs::File::from(root.try_clone()?).metadata()?;
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
             return Err(io::Error::new(
@@ -207,15 +209,15 @@ impl Store {
     /// Says that somebody is at work on what is half made or half removed, until what this returns
     /// is dropped. `None` if somebody else is. The kernel takes it from the killed.
     fn claim(&self, pending: &OsStr) -> Option<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(&self.0.root, pending, flags, Mode::empty()).ok()?;
+        // A program may have closed its workspace, which is on its way out now.
+        let _ = rustix::fs::chmodat(&self.0.root, pending, Mode::RWXU, AtFlags::empty());
+        let directory = rustix::fs::openat(&self.0.root, pending, DIRECTORY, Mode::empty()).ok()?;
         rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(directory)
     }
 
     fn tree_of(&self, name: &OsStr) -> io::Result<Tree> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Tree::new(rustix::fs::openat(&self.0.root, name, flags, Mode::empty())?)
+        Tree::new(rustix::fs::openat(&self.0.root, name, DIRECTORY, Mode::empty())?)
     }
 }
 

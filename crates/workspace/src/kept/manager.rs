@@ -91,7 +91,7 @@ impl Inner {
 
     /// Removes a workspace, whatever is in it. Its programs are killed first.
     pub(super) async fn remove(&self, name: WorkspaceName) -> Result<(), WorkspaceError> {
-        self.stop_all(&name).await;
+        self.uses.end_all(&name).await;
         let store = self.store.clone();
         let path = self.store.path().join(name.as_str());
         let work = move || {

@@ -43,13 +43,12 @@ mod streaming;
 mod uses;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use belljar_engine::kept::{KeptWorkspace, Store};
 use belljar_runtime::{
-    Blueprint, Progress, RunningProgram, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry,
-    WorkspaceName,
+    Blueprint, Progress, Runtime, RuntimeError, Sandbox, SandboxConfig, ToolRegistry, WorkspaceName,
 };
 use tokio::sync::OnceCell;
 
@@ -116,7 +115,6 @@ pub(crate) struct Inner {
     store: Store,
     options: WorkspacesOptions,
     capabilities: Capabilities,
-    running: Mutex<Vec<(WorkspaceName, Weak<RunningProgram>)>>,
     uses: Arc<Uses>,
     policies: policy::Remembered,
 }
@@ -159,7 +157,6 @@ impl Workspaces {
             store,
             options,
             capabilities,
-            running: Mutex::default(),
             uses: Arc::default(),
             policies: policy::Remembered::default(),
         })))

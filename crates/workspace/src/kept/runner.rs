@@ -1,8 +1,8 @@
 //! Programs in a workspace, each in a cell of its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use belljar_core::wire::TerminalSize;
@@ -10,7 +10,7 @@ use belljar_engine::EngineError;
 use belljar_engine::kept::KeptWorkspace;
 use belljar_runtime::{
     CheckoutError, Program, ProgramEnd, ProgramError, ProgramSink, RunningProgram, RuntimeError, Stdin, Stop,
-    Verdict, WorkspaceName,
+    Verdict,
 };
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -152,29 +152,11 @@ impl Inner {
         let sink = self.uses.begin(&name, in_use, sink);
         let started = sandbox.start_program(program, Some(name), sink).await;
         let program = Arc::new(started.map_err(|error| self.refused(error))?);
-        self.running_in(kept.name(), &program);
+        self.uses.started(kept.name(), &program);
         let watch = |limit| DiskWatch::start(kept.clone(), limit, Arc::clone(&program));
         let watching = disk.map(watch).transpose();
         let _disk = watching.map_err(WorkspaceError::io("watch", &ws.path))?;
         Ok(Started { program, _disk })
-    }
-
-    fn running_in(&self, name: &WorkspaceName, program: &Arc<RunningProgram>) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|(_, program)| program.strong_count() > 0);
-        running.push((name.clone(), Arc::downgrade(program)));
-    }
-
-    /// Kills every program of a workspace that is about to go.
-    pub(super) async fn stop_all(&self, name: &WorkspaceName) {
-        let programs: Vec<Arc<RunningProgram>> = {
-            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.iter().filter(|(of, _)| of == name).filter_map(|(_, program)| program.upgrade()).collect()
-        };
-        for program in &programs {
-            let _ = program.stop(Stop::Cancelled);
-        }
-        self.uses.end(name).await;
     }
 
     /// What the runtime refuses, in the words of workspaces.

@@ -1,22 +1,29 @@
-//! Who of this engine works in which workspace.
+//! Which programs of this engine are in which workspace.
 //!
-//! A program that nobody holds any more is killed, and that takes a moment. Whoever removes its
-//! workspace waits for that.
+//! Whoever removes a workspace stops them, and waits until they are gone: also those that nobody
+//! holds any more, which are killed for that, but not at once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use belljar_engine::kept::InUse;
-use belljar_runtime::{OutputStream, ProgramSink, WorkspaceName};
+use belljar_runtime::{OutputStream, ProgramSink, RunningProgram, Stop, WorkspaceName};
 use tokio::sync::Notify;
 
-/// How many programs are in each workspace.
+/// The programs in each workspace.
 #[derive(Default)]
 pub(super) struct Uses {
-    counts: Mutex<BTreeMap<WorkspaceName, usize>>,
+    all: Mutex<BTreeMap<WorkspaceName, Programs>>,
     one_less: Notify,
+}
+
+#[derive(Default)]
+struct Programs {
+    count: usize,
+    /// Those that somebody holds.
+    held: Vec<Weak<RunningProgram>>,
 }
 
 /// One program in a workspace.
@@ -38,18 +45,29 @@ pub(super) struct Working<S> {
 impl Uses {
     /// One more.
     pub(super) fn begin<S>(self: &Arc<Self>, name: &WorkspaceName, in_use: InUse, sink: S) -> Working<S> {
-        *self.counts().entry(name.clone()).or_default() += 1;
+        self.all().entry(name.clone()).or_default().count += 1;
         Working { sink, _in_use: in_use, _counted: Use { uses: Arc::clone(self), name: name.clone() } }
     }
 
-    /// Waits until nobody is in a workspace, for as long as it may take to kill a program.
-    pub(super) async fn end(&self, name: &WorkspaceName) {
+    /// It has been started. Its use may have ended by now.
+    pub(super) fn started(&self, name: &WorkspaceName, program: &Arc<RunningProgram>) {
+        if let Some(programs) = self.all().get_mut(name) {
+            programs.held.retain(|program| program.strong_count() > 0);
+            programs.held.push(Arc::downgrade(program));
+        }
+    }
+
+    /// Kills every program of a workspace that is about to go, and waits until they are gone.
+    pub(super) async fn end_all(&self, name: &WorkspaceName) {
         const DEAD_WITHIN: Duration = Duration::from_secs(10);
+        for program in self.all().get(name).into_iter().flat_map(|programs| &programs.held) {
+            let _ = program.upgrade().map(|program| program.stop(Stop::Cancelled));
+        }
         let gone = async {
             loop {
                 // Before looking, so that nothing is missed.
                 let changed = self.one_less.notified();
-                if !self.counts().contains_key(name) {
+                if !self.all().contains_key(name) {
                     return;
                 }
                 changed.await;
@@ -58,21 +76,21 @@ impl Uses {
         let _ = belljar_engine::timeout(DEAD_WITHIN, gone).await;
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<WorkspaceName, usize>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> MutexGuard<'_, BTreeMap<WorkspaceName, Programs>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        let mut counts = self.uses.counts();
-        if let Some(count) = counts.get_mut(&self.name) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.name);
+        let mut all = self.uses.all();
+        if let Some(programs) = all.get_mut(&self.name) {
+            programs.count -= 1;
+            if programs.count == 0 {
+                all.remove(&self.name);
             }
         }
-        drop(counts);
+        drop(all);
         self.uses.one_less.notify_waiters();
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use belljar::OutputStream;
 use belljar::config::GuestPath;
-use belljar::engine::EntryKind;
+use belljar::engine::{EntryKind, random_hex};
 use belljar::program::ProgramSink;
 use belljar::workspace::OpenWorkspace;
 use rustix::io::Errno;
@@ -17,7 +17,6 @@ use rustix::io::Errno;
 use super::saving::{Saved, below, list, save};
 use super::scene::Scene;
 use crate::args::{GetArgs, PutArgs};
-use crate::commands::random_digits;
 use crate::error::CliError;
 use crate::exit::End;
 use crate::program::input::on_a_thread;
@@ -89,7 +88,7 @@ struct Spool(PathBuf);
 
 impl Spool {
     async fn of_stdin() -> io::Result<Self> {
-        let name = format!("belljar-stdin-{}", random_digits());
+        let name = format!("belljar-stdin-{}", random_hex());
         let spool = Self(std::env::temp_dir().join(name));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&spool.0)?;
         on_a_thread(move || io::copy(&mut io::stdin().lock(), &mut file)).await?;

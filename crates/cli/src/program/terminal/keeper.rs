@@ -11,14 +11,15 @@
 //! However this process ends, its end of the pipe closes. The keeper is in a session of its own, so
 //! no key and no shell reaches it.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::Modes;
 
@@ -27,10 +28,12 @@ const NAME: &str = "belljar-terminal";
 /// Says that nothing more comes. No escape sequence has it.
 const END: u8 = 0;
 
-/// A handle on the keeper. When it is dropped, the terminal is what it was.
+/// A handle on the keeper. When it is dropped, the terminal is what it was, whoever had to do that.
 pub(crate) struct Keeper {
     child: Option<Child>,
     told: Told,
+    /// The terminal, and how it was.
+    before: Option<(OwnedFd, Termios)>,
 }
 
 /// Tells the keeper what a program has switched on. Cheap to clone.
@@ -46,26 +49,29 @@ struct Known {
 
 impl Keeper {
     /// Starts it, for the terminal on stdout or else stdin. Comes back when it knows how that is.
-    /// Where no process can be started, nobody keeps anything.
+    /// Where no process can be started, nobody is there if this one is killed.
     pub(crate) fn start() -> Self {
-        let started = Self::try_start();
-        started.unwrap_or_else(|error| {
+        let mut keeper = Self { child: None, told: Told::default(), before: None };
+        if let Err(error) = keeper.begin() {
             tracing::warn!(%error, "the terminal stays raw if this process is killed");
-            Self { child: None, told: Told::default() }
-        })
+        }
+        keeper
     }
 
-    fn try_start() -> io::Result<Self> {
+    fn begin(&mut self) -> io::Result<()> {
+        let terminal = match io::stdout().is_terminal() {
+            true => io::stdout().as_fd().try_clone_to_owned()?,
+            false => io::stdin().as_fd().try_clone_to_owned()?,
+        };
+        let was = tcgetattr(&terminal)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(NAME).current_dir("/");
-        if !io::stdout().is_terminal() {
-            command.stdout(io::stdin().as_fd().try_clone_to_owned()?);
-        }
+        command.arg0(NAME).current_dir("/").stdout(terminal.try_clone()?);
+        self.before = Some((terminal, was));
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (to, ready) = (child.stdin.take(), child.stderr.take());
-        let keeper = Self { child: Some(child), told: Told::new(to) };
-        ready.ok_or(io::ErrorKind::BrokenPipe)?.read_exact(&mut [0])?;
-        Ok(keeper)
+        let ready = child.stderr.take();
+        self.told.known().to = child.stdin.take();
+        self.child = Some(child);
+        ready.ok_or(io::ErrorKind::BrokenPipe)?.read_exact(&mut [0])
     }
 
     /// The same, for what puts brackets around what is pasted while it reads a line.
@@ -82,10 +88,6 @@ impl Keeper {
 }
 
 impl Told {
-    fn new(to: Option<ChildStdin>) -> Self {
-        Self(Arc::new(Mutex::new(Known { to, modes: Modes::default() })))
-    }
-
     /// Tells it what a program writes, as far as that changes anything.
     pub(crate) fn tell(&self, written: &[u8]) {
         let mut known = self.known();
@@ -111,11 +113,9 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.told.known().pass_on(&[END]);
         let has_done_it = self.child.as_mut().is_some_and(ends_well);
-        if !has_done_it {
+        if let Some((terminal, was)) = self.before.take().filter(|_| !has_done_it) {
             // Somebody has killed it, or it was stopped.
-            let undo = self.told.known().modes.undo();
-            let mut terminal = io::stdout();
-            let _ = terminal.write_all(&undo).and_then(|()| terminal.flush());
+            let _ = restore(terminal, &was, &self.told.known().modes);
         }
     }
 }
@@ -163,9 +163,13 @@ pub(crate) fn keep() -> io::Result<()> {
             Err(_) => break,
         }
     }
+    restore(io::stdout().as_fd().try_clone_to_owned()?, &was, &modes)
+}
+
+fn restore(terminal: OwnedFd, was: &Termios, modes: &Modes) -> io::Result<()> {
+    let mut terminal = File::from(terminal);
     // Before anybody else has the terminal: a prompt on another screen would be gone with that.
-    let mut terminal = io::stdout();
-    let undone = terminal.write_all(&modes.undo()).and_then(|()| terminal.flush());
-    tcsetattr(io::stdout(), OptionalActions::Now, &was)?;
+    let undone = terminal.write_all(&modes.undo());
+    tcsetattr(&terminal, OptionalActions::Now, was)?;
     undone
 }

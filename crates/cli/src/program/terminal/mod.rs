@@ -17,19 +17,16 @@ use self::modes::Modes;
 
 /// A terminal in raw mode: every key goes to the program. Dropping this makes it what it was.
 pub(crate) struct RawTerminal {
-    was: Termios,
     raw: Termios,
-    /// Dropped last: what it does is the same, and more.
     _keeper: Keeper,
 }
 
 impl RawTerminal {
     /// Takes the terminal on stdin.
     pub(crate) fn take(keeper: Keeper) -> io::Result<Self> {
-        let was = tcgetattr(io::stdin())?;
-        let mut raw = was.clone();
+        let mut raw = tcgetattr(io::stdin())?;
         raw.make_raw();
-        let terminal = Self { was, raw, _keeper: keeper };
+        let terminal = Self { raw, _keeper: keeper };
         terminal.take_again()?;
         Ok(terminal)
     }
@@ -37,13 +34,6 @@ impl RawTerminal {
     /// The same, after somebody else has had it: a shell, while this process was stopped.
     pub(crate) fn take_again(&self) -> io::Result<()> {
         Ok(tcsetattr(io::stdin(), OptionalActions::Drain, &self.raw)?)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        // A terminal that was closed meanwhile has no mode.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.was);
     }
 }
 
