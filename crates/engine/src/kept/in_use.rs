@@ -44,23 +44,36 @@ impl Store {
     }
 
     fn lock(&self, name: &WorkspaceName, operation: FlockOperation) -> io::Result<InUse> {
-        const BUSY: &str = "somebody else works in it; end that first";
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
-            let opened = rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?;
-            match flock(&opened, operation) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Err(io::Error::new(io::ErrorKind::ResourceBusy, BUSY)),
-                Err(error) => return Err(error.into()),
-            }
-            let in_use = InUse(opened);
-            // Whoever removed a workspace of this name since it was opened has removed the file
-            // too. A lock on that keeps nobody from anything.
-            let now = rustix::fs::statat(&self.0.root, file(name), AtFlags::SYMLINK_NOFOLLOW);
-            if now.is_ok_and(|now| Ok(now.st_ino) == rustix::fs::fstat(&in_use.0).map(|file| file.st_ino)) {
+            if let Some(in_use) = self.lock_opened(name, self.open_lock(name)?, operation)? {
                 return Ok(in_use);
             }
         }
+    }
+
+    fn open_lock(&self, name: &WorkspaceName) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?)
+    }
+
+    /// `None` if whoever removed a workspace of this name since it was opened has removed the file
+    /// too. A lock on that keeps nobody from anything.
+    fn lock_opened(
+        &self,
+        name: &WorkspaceName,
+        opened: OwnedFd,
+        operation: FlockOperation,
+    ) -> io::Result<Option<InUse>> {
+        const BUSY: &str = "somebody else works in it; end that first";
+        match flock(&opened, operation) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(io::Error::new(io::ErrorKind::ResourceBusy, BUSY)),
+            Err(error) => return Err(error.into()),
+        }
+        let in_use = InUse(opened);
+        let ours = rustix::fs::fstat(&in_use.0)?.st_ino;
+        let now = rustix::fs::statat(&self.0.root, file(name), AtFlags::SYMLINK_NOFOLLOW);
+        Ok(now.is_ok_and(|now| now.st_ino == ours).then_some(in_use))
     }
 }
 
@@ -96,31 +109,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_stays_whoever_makes_and_removes_others_of_its_name() {
+    fn a_lock_of_a_workspace_that_was_removed_is_none_of_the_next_one() {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("store"), None).unwrap();
         let name = WorkspaceName::new("job").unwrap();
-        let is_done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
-                        let _ = store.create(&name, |_| Ok(()));
-                        let _ = store.remove(&name);
-                    }
-                });
-            }
-            let mut uses = 0;
-            while uses < 300 {
-                let Ok(_in_use) = store.begin_use(&name) else { continue };
-                uses += 1;
-                for _ in 0..10 {
-                    assert!(store.get(&name).is_ok(), "it was removed while it was in use");
-                    std::thread::yield_now();
-                }
-            }
-            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
-        });
+        store.create(&name, |_| Ok(())).unwrap();
+        // Somebody is about to use it, and somebody else is faster.
+        let opened = [store.open_lock(&name).unwrap(), store.open_lock(&name).unwrap()];
+        store.remove(&name).unwrap();
+        store.create(&name, |_| Ok(())).unwrap();
+        let _in_use = store.begin_use(&name).unwrap();
+        let operations = [FlockOperation::NonBlockingLockShared, FlockOperation::NonBlockingLockExclusive];
+        for (opened, operation) in opened.into_iter().zip(operations) {
+            assert!(store.lock_opened(&name, opened, operation).unwrap().is_none());
+        }
+        assert_eq!(store.remove(&name).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
     }
 
     #[test]
