@@ -31,6 +31,7 @@ pub mod check;
 pub mod docker;
 mod engine;
 mod error;
+mod file_lock;
 mod files;
 /// The proxy that engines put in front of cells that may reach hosts.
 #[cfg(any(feature = "native", feature = "docker"))]

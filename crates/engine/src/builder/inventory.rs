@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use super::error::LayerError;
 use super::layer::{Distribution, read_manifest};
-use super::lock::Lock;
+use super::lock;
 use super::stage::{PREFIX, lock_path, remove};
 use super::store::LayerStore;
 use super::{usage, wheels};
@@ -173,7 +173,7 @@ impl LayerStore {
     fn remove(&self, key: &str) -> Result<bool, LayerError> {
         let root = self.root();
         let maker = lock_path(root, key);
-        let Ok(_maker) = Lock::try_take(&maker).map_err(LayerError::store("lock", &maker))? else {
+        let Ok(_maker) = lock::try_take(&maker).map_err(LayerError::store("lock", &maker))? else {
             return Ok(false);
         };
         let users = usage::path_of(root, key);
@@ -189,7 +189,7 @@ impl LayerStore {
     fn remove_wheels(&self, those: &mut [(String, Files)]) -> Result<bool, LayerError> {
         let Some(place) = self.wheels().filter(|place| place.is_dir()) else { return Ok(true) };
         let file = wheels::lock_path(place);
-        let taken = Lock::try_take(&file).map_err(LayerError::store("lock", &file))?;
+        let taken = lock::try_take(&file).map_err(LayerError::store("lock", &file))?;
         let Ok(_lock) = taken else { return Ok(false) };
         for (key, _) in those {
             let path = place.join(&*key);

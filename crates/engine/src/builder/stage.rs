@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::lock::Lock;
+use super::lock;
 
 /// How the names of directories begin that are being made or removed.
 pub(super) const PREFIX: &str = ".tmp-";
@@ -63,7 +63,7 @@ pub(super) fn sweep(root: &Path, key: &str) -> io::Result<()> {
         };
         if owner == key {
             remove(&entry.path());
-        } else if let Ok(Ok(_lock)) = Lock::try_take(&lock_path(root, owner)) {
+        } else if let Ok(Ok(_lock)) = lock::try_take(&lock_path(root, owner)) {
             remove(&entry.path());
         }
     }

@@ -11,7 +11,7 @@ use super::fill::Filling;
 use super::installer::{Environment, Installer};
 use super::inventory::Prune;
 use super::layer::{self, Layer, write_manifest};
-use super::lock::Lock;
+use super::lock;
 use super::permissions::open_to_all;
 use super::spec::LayerSpec;
 use super::stage::{Stage, lock_path, sweep};
@@ -97,7 +97,7 @@ impl LayerStore {
             return Ok(Layer::of(tree, key, held, true));
         }
         let lock = lock_path(store.path(), &key);
-        let taken = Lock::take(&lock, stop, || progress(Progress::Waiting));
+        let taken = lock::take(&lock, stop, || progress(Progress::Waiting));
         let making = taken.map_err(LayerError::store("lock", &lock))?.ok_or(LayerError::Stopped)?;
         if let Some(tree) = find()? {
             return Ok(Layer::of(tree, key, held, true));

@@ -10,8 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::lock::{self, Lock};
+use super::lock;
 use super::stop::Stop;
+use crate::file_lock::{self, FileLock};
 
 /// How exact the time of the last use is.
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -20,7 +21,7 @@ const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 pub(crate) struct InUse {
     /// `None` if this user may not even read the file: then only its owner could remove the layer.
-    _lock: Option<Lock>,
+    _lock: Option<FileLock>,
 }
 
 impl InUse {
@@ -28,17 +29,17 @@ impl InUse {
     /// was stopped.
     pub(super) fn hold(root: &Path, key: &str, stop: &Stop) -> io::Result<Option<Self>> {
         let path = path_of(root, key);
-        let file = match lock::open(&path) {
+        let file = match file_lock::open(&path) {
             Ok(file) => file,
             // A cache of root's, used by somebody else.
-            Err(error) if is_forbidden(&error) => match lock::open_to_read(&path) {
+            Err(error) if is_forbidden(&error) => match file_lock::open_to_read(&path) {
                 Ok(file) => file,
                 Err(_) => return Ok(Some(Self { _lock: None })),
             },
             Err(error) => return Err(error),
         };
         mark(&file);
-        Ok(Lock::share(file, stop)?.map(|lock| Self { _lock: Some(lock) }))
+        Ok(lock::share(file, stop)?.map(|lock| Self { _lock: Some(lock) }))
     }
 }
 
@@ -63,13 +64,13 @@ pub(super) fn last_used(root: &Path, key: &str) -> Option<SystemTime> {
 
 /// Keeps everybody from beginning to use a layer, as long as the lock lives. `None` if it is in
 /// use.
-pub(super) fn exclude_users(root: &Path, key: &str) -> io::Result<Option<Lock>> {
-    Ok(Lock::try_take(&path_of(root, key))?.ok())
+pub(super) fn exclude_users(root: &Path, key: &str) -> io::Result<Option<FileLock>> {
+    Ok(lock::try_take(&path_of(root, key))?.ok())
 }
 
 /// Whether somebody holds a layer.
 pub(super) fn is_in_use(root: &Path, key: &str) -> bool {
-    let Ok(file) = lock::open_to_read(&path_of(root, key)) else { return false };
+    let Ok(file) = file_lock::open_to_read(&path_of(root, key)) else { return false };
     matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
 }
 

@@ -17,16 +17,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::error::LayerError;
-use super::lock::{self, Lock};
+use super::lock;
 use super::resolution::normal;
 use super::stop::Stop;
+use crate::file_lock::{self, FileLock};
 use crate::trust::{Distrust, TrustedDirectory};
 
 /// The kept wheels. None is removed as long as this lives.
 #[derive(Debug)]
 pub(super) struct Wheels {
     directory: TrustedDirectory,
-    _in_use: Lock,
+    _in_use: FileLock,
 }
 
 impl Wheels {
@@ -38,7 +39,7 @@ impl Wheels {
         fs::set_permissions(&path, Permissions::from_mode(0o700))
             .map_err(LayerError::store("close", &path))?;
         let file = lock_path(&path);
-        let shared = lock::open(&file).and_then(|file| Lock::share(file, stop));
+        let shared = file_lock::open(&file).and_then(|file| lock::share(file, stop));
         let in_use = shared.map_err(LayerError::store("lock", &file))?.ok_or(LayerError::Stopped)?;
         Ok(Self { directory, _in_use: in_use })
     }

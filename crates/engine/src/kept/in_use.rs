@@ -4,83 +4,69 @@
 //! on that file, and whoever removes the workspace an exclusive one. The kernel takes the lock of a
 //! process that is killed.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use belljar_core::WorkspaceName;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
 
 use super::Store;
+use crate::file_lock::{self, FileLock};
 
 /// While this exists, no other process removes the workspace.
 #[derive(Debug)]
-pub struct InUse(OwnedFd);
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        // Not only closed: a child that this process has forked has the same descriptor.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
+pub struct InUse {
+    #[cfg_attr(not(test), expect(dead_code, reason = "kept for its drop, which unlocks"))]
+    lock: FileLock,
 }
 
 impl Store {
     /// Says that somebody works in a workspace. An error if it is not there any more.
     pub fn begin_use(&self, name: &WorkspaceName) -> io::Result<InUse> {
-        let in_use = self.lock(name, FlockOperation::NonBlockingLockShared)?;
+        let in_use = self.lock(name, FileLock::try_share)?;
         // Only now: whoever removes it has the lock until it is gone.
-        rustix::fs::statat(&self.0.root, name.as_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+        std::fs::symlink_metadata(self.0.path.join(name.as_str()))?;
         Ok(in_use)
     }
 
     /// Keeps everybody out of a workspace that is about to go.
     pub(super) fn end_use(&self, name: &WorkspaceName) -> io::Result<InUse> {
-        self.lock(name, FlockOperation::NonBlockingLockExclusive)
+        self.lock(name, FileLock::try_take)
     }
 
     /// Forgets a workspace that is gone. Whoever waits for its lock finds that it is not there.
     pub(super) fn forget_use(&self, name: &WorkspaceName) {
-        let _ = rustix::fs::unlinkat(&self.0.root, file(name), AtFlags::empty());
+        let _ = std::fs::remove_file(self.lock_file(name));
     }
 
-    fn lock(&self, name: &WorkspaceName, operation: FlockOperation) -> io::Result<InUse> {
+    fn lock(&self, name: &WorkspaceName, take: Take) -> io::Result<InUse> {
         loop {
-            if let Some(in_use) = self.lock_opened(name, self.open_lock(name)?, operation)? {
+            if let Some(in_use) = self.lock_opened(name, file_lock::open(&self.lock_file(name))?, take)? {
                 return Ok(in_use);
             }
         }
     }
 
-    fn open_lock(&self, name: &WorkspaceName) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.0.root, file(name), flags, Mode::RUSR | Mode::WUSR)?)
-    }
-
     /// `None` if whoever removed a workspace of this name since it was opened has removed the file
     /// too. A lock on that keeps nobody from anything.
-    fn lock_opened(
-        &self,
-        name: &WorkspaceName,
-        opened: OwnedFd,
-        operation: FlockOperation,
-    ) -> io::Result<Option<InUse>> {
+    fn lock_opened(&self, name: &WorkspaceName, opened: File, take: Take) -> io::Result<Option<InUse>> {
         const BUSY: &str = "somebody else works in it; end that first";
-        match flock(&opened, operation) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(io::Error::new(io::ErrorKind::ResourceBusy, BUSY)),
-            Err(error) => return Err(error.into()),
-        }
-        let in_use = InUse(opened);
-        let ours = rustix::fs::fstat(&in_use.0)?.st_ino;
-        let now = rustix::fs::statat(&self.0.root, file(name), AtFlags::SYMLINK_NOFOLLOW);
-        Ok(now.is_ok_and(|now| now.st_ino == ours).then_some(in_use))
+        let busy = |_| io::Error::new(io::ErrorKind::ResourceBusy, BUSY);
+        let lock = take(opened)?.map_err(busy)?;
+        let ours = lock.file().metadata()?.ino();
+        let now = std::fs::symlink_metadata(self.lock_file(name));
+        Ok(now.is_ok_and(|now| now.ino() == ours).then_some(InUse { lock }))
+    }
+
+    /// No workspace has such a name, so it is none.
+    fn lock_file(&self, name: &WorkspaceName) -> PathBuf {
+        self.0.path.join(format!(".in-use-{name}"))
     }
 }
 
-/// No workspace has such a name, so it is none.
-fn file(name: &WorkspaceName) -> String {
-    format!(".in-use-{name}")
-}
+/// How a lock is taken: all of it, or a share.
+type Take = fn(File) -> io::Result<Result<FileLock, File>>;
 
 #[cfg(test)]
 mod tests {
@@ -99,7 +85,7 @@ mod tests {
         assert_eq!(ours.remove(&name).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
         assert!(ours.get(&name).is_ok());
         // A child that was forked meanwhile keeps nobody out.
-        let forked = other.0.try_clone().unwrap();
+        let forked = other.lock.file().try_clone().unwrap();
         drop(other);
         ours.remove(&name).unwrap();
         drop(forked);
@@ -115,13 +101,13 @@ mod tests {
         let name = WorkspaceName::new("job").unwrap();
         store.create(&name, |_| Ok(())).unwrap();
         // Somebody is about to use it, and somebody else is faster.
-        let opened = [store.open_lock(&name).unwrap(), store.open_lock(&name).unwrap()];
+        let open = || file_lock::open(&store.lock_file(&name)).unwrap();
+        let opened: [(File, Take); 2] = [(open(), FileLock::try_share), (open(), FileLock::try_take)];
         store.remove(&name).unwrap();
         store.create(&name, |_| Ok(())).unwrap();
         let _in_use = store.begin_use(&name).unwrap();
-        let operations = [FlockOperation::NonBlockingLockShared, FlockOperation::NonBlockingLockExclusive];
-        for (opened, operation) in opened.into_iter().zip(operations) {
-            assert!(store.lock_opened(&name, opened, operation).unwrap().is_none());
+        for (opened, take) in opened {
+            assert!(store.lock_opened(&name, opened, take).unwrap().is_none());
         }
         assert_eq!(store.remove(&name).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
     }

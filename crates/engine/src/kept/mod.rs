@@ -22,11 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use belljar_core::{GuestPath, WorkspaceName};
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::blocking::on_a_thread;
 use crate::cell::Files;
+use crate::file_lock::FileLock;
 use crate::files::{Copied, Tree, Worker, remove_in, temporary_name};
 
 pub use self::in_use::InUse;
@@ -208,12 +209,11 @@ impl Store {
 
     /// Says that somebody is at work on what is half made or half removed, until what this returns
     /// is dropped. `None` if somebody else is. The kernel takes it from the killed.
-    fn claim(&self, pending: &OsStr) -> Option<OwnedFd> {
+    fn claim(&self, pending: &OsStr) -> Option<FileLock> {
         // A program may have closed its workspace, which is on its way out now.
         let _ = rustix::fs::chmodat(&self.0.root, pending, Mode::RWXU, AtFlags::empty());
         let directory = rustix::fs::openat(&self.0.root, pending, DIRECTORY, Mode::empty()).ok()?;
-        rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(directory)
+        FileLock::try_take(directory.into()).ok()?.ok()
     }
 
     fn tree_of(&self, name: &OsStr) -> io::Result<Tree> {
