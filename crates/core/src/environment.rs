@@ -20,6 +20,8 @@ pub const LOG: &str = "BELLJAR_LOG";
 pub const RUST_LOG: &str = "RUST_LOG";
 /// Where dependency layers are kept.
 pub const CACHE: &str = "BELLJAR_CACHE";
+/// The cache directory of a service, which systemd sets.
+pub const CACHE_DIRECTORY: &str = "CACHE_DIRECTORY";
 /// The interpreter to use.
 pub const PYTHON: &str = "BELLJAR_PYTHON";
 /// The user's home directory.
@@ -89,7 +91,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 27] = [
+pub const ALL: [Variable; 28] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -146,7 +148,13 @@ pub const ALL: [Variable; 27] = [
     variable(
         CACHE,
         Reader::Library,
-        "Where dependency layers are kept. If not set: `belljar` in `XDG_CACHE_HOME`, else in `~/.cache`.",
+        "Where dependency layers are kept. If not set: `belljar` in `CACHE_DIRECTORY`, else in `XDG_CACHE_HOME`, else in \
+         `~/.cache`.",
+    ),
+    variable(
+        CACHE_DIRECTORY,
+        Reader::Library,
+        "The cache directory of a service, which systemd sets; see `BELLJAR_CACHE`.",
     ),
     variable(
         PYTHON,

@@ -34,6 +34,7 @@ mod public_json;
 mod random;
 #[cfg(test)]
 mod reference;
+pub mod remedies;
 mod request;
 mod result;
 mod script_metadata;

@@ -23,6 +23,8 @@ pub enum ProtectionState {
     Degraded {
         /// Why.
         reason: String,
+        /// What replaces it.
+        instead: String,
         /// What to do about it.
         remedy: String,
     },

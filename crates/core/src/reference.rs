@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::environment::{self, Reader};
+use crate::remedies::{self, Remedy};
 use crate::{ExitCode, Verdict, metrics, wire};
 
 /// `make reference` sets this.
@@ -22,6 +23,7 @@ fn generated_files_are_what_the_code_says() {
         ("docs/reference/exit-codes.md", exit_codes()),
         ("docs/reference/environment.md", environment()),
         ("docs/reference/metrics.md", metrics()),
+        ("docs/reference/remedies.md", remedies()),
     ];
     for (path, rendered) in pages {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
@@ -60,8 +62,26 @@ fn no_metric_is_named_and_left_out_of_the_page() {
     }
 }
 
+#[test]
+fn no_remedy_is_named_and_left_out_of_the_page() {
+    let named = include_str!("remedies.rs").matches(": Remedy =").count();
+    let names: std::collections::BTreeSet<_> = remedies::ALL.iter().map(|remedy| remedy.name).collect();
+    assert_eq!((named, names.len()), (remedies::ALL.len(), remedies::ALL.len()));
+}
+
 /// Tells the reader of a page where it comes from.
 const NOTICE: &str = "<!-- Written by `make reference`; change the code instead. -->\n";
+
+fn remedies() -> String {
+    let mut page = format!(
+        "# Remedies\n\n{NOTICE}\nWhat `belljar doctor` advises where something cannot be enforced. \
+         `make test-vm` follows each.\n\n| name | when | what to do |\n|---|---|---|\n"
+    );
+    for Remedy { name, when, text } in remedies::ALL {
+        page += &format!("| `{name}` | {when} | {text} |\n");
+    }
+    page
+}
 
 fn exit_codes() -> String {
     let mut page = format!(

@@ -3,12 +3,14 @@
 use belljar_core::ProtectionStatus;
 
 /// What an engine can enforce here.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Capabilities {
     /// Every protection and its state.
     pub protections: Vec<ProtectionStatus>,
     /// Whether it can let a guest reach chosen hosts and no others.
     pub egress_policy: bool,
+    /// Where the control groups of cells come from, in words. `none` if there are none.
+    pub control_groups: String,
     /// Names of the missing protections without which no cell can be made.
     pub obstacles: Vec<&'static str>,
 }

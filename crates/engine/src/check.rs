@@ -57,7 +57,7 @@ pub(crate) fn unenforceable(engine: &'static str, what: String, state: &Protecti
 pub(crate) fn why(state: &ProtectionState) -> (String, String) {
     match state {
         ProtectionState::Active { detail } => (detail.clone(), String::new()),
-        ProtectionState::Degraded { reason, remedy } | ProtectionState::Missing { reason, remedy } => {
+        ProtectionState::Degraded { reason, remedy, .. } | ProtectionState::Missing { reason, remedy } => {
             (reason.clone(), remedy.clone())
         }
     }

@@ -24,6 +24,8 @@
 mod blocking;
 #[cfg(any(feature = "native", feature = "local"))]
 pub mod builder;
+#[cfg(any(feature = "native", feature = "local"))]
+mod cache_dir;
 mod capabilities;
 mod cell;
 pub mod check;

@@ -7,29 +7,20 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use belljar_core::Secret;
 use belljar_core::config::SandboxConfig;
-use belljar_core::{Secret, environment};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::blocking::on_a_thread;
 #[cfg(feature = "native")]
 use crate::builder::preloads::Preloads;
 use crate::builder::{Layer, LayerError, LayerSpec, LayerStore, Stop, Stopper};
+pub use crate::cache_dir::default_cache_dir;
 #[cfg(feature = "native")]
 use crate::engine::Blueprint;
 use crate::error::limit_in_the_way;
 use crate::python::{self, Interpreter, PythonError, Search};
 use crate::{Fault, Progress};
-
-/// Where packages and what is known about interpreters are kept, unless an engine is set up
-/// otherwise: `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`. `None` if none of
-/// the variables is set.
-pub fn default_cache_dir() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set(environment::CACHE)
-        .or_else(|| Some(set(environment::XDG_CACHE_HOME)?.join("belljar")))
-        .or_else(|| Some(set(environment::HOME)?.join(".cache/belljar")))
-}
 
 /// The part of an engine's settings that is about interpreters and packages.
 #[derive(Debug, Clone, Default)]
@@ -51,18 +42,19 @@ impl ProvisionSettings {
     }
 
     /// Fills in what was not set, from the environment.
-    pub fn settle(self) -> Result<Provisioner, ProvisionError> {
-        let cache = self.cache.or_else(default_cache_dir).ok_or(ProvisionError::NoCacheDirectory)?;
-        let mut search = Search::from_env(Some(cache.clone()));
+    pub fn settle(self) -> Provisioner {
+        let cache = self.cache.or_else(default_cache_dir);
+        let mut search = Search::from_env(cache.clone());
         search.explicit = self.python.or(search.explicit);
-        Ok(Provisioner { cache, search, installer_env: self.installer_env, stopping: Stopping::default() })
+        Provisioner { cache, search, installer_env: self.installer_env, stopping: Stopping::default() }
     }
 }
 
 /// Finds interpreters and installs packages.
 #[derive(Debug, Clone)]
 pub struct Provisioner {
-    cache: PathBuf,
+    /// `None` if nothing can be kept.
+    cache: Option<PathBuf>,
     search: Search,
     installer_env: Vec<(String, Secret)>,
     stopping: Stopping,
@@ -93,7 +85,8 @@ impl Provisioner {
             allow_source_builds: config.allow_source_builds,
         };
         let installer_env = self.installer_env.iter();
-        let store = LayerStore::in_cache(&self.cache)
+        let cache = self.cache.as_ref().ok_or(ProvisionError::NoCacheDirectory)?;
+        let store = LayerStore::in_cache(cache)
             .with_env(installer_env.map(|(name, value)| (name.clone(), value.expose().to_owned())));
         let (news, mut reported) = tokio::sync::mpsc::unbounded_channel();
         let (stopper, stop) = Stop::pair().map_err(ProvisionError::Thread)?;
@@ -124,8 +117,9 @@ impl Provisioner {
         layer: &Layer,
         interpreter: &Interpreter,
         blueprint: &Blueprint,
-    ) -> Preloads {
-        Preloads::new(&self.cache, &layer.key, &interpreter.executable, blueprint)
+    ) -> Option<Preloads> {
+        let cache = self.cache.as_ref()?;
+        Some(Preloads::new(cache, &layer.key, &interpreter.executable, blueprint))
     }
 
     /// Waits until every installer that was stopped is gone, and its files too.
@@ -171,7 +165,8 @@ async fn blocking<T: Send + 'static>(
 pub enum ProvisionError {
     /// No cache directory is known.
     #[error(
-        "no cache directory: neither BELLJAR_CACHE, XDG_CACHE_HOME nor HOME is set. Set one of them, or name a directory"
+        "there is no place to install packages in: neither BELLJAR_CACHE, CACHE_DIRECTORY, XDG_CACHE_HOME nor HOME is set, \
+         and this user has no home. Set BELLJAR_CACHE to a directory (a service: `CacheDirectory=belljar` in its unit)"
     )]
     NoCacheDirectory,
     /// No interpreter fits.

@@ -15,7 +15,8 @@ use rustix::net::{
 };
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use crate::helper::{ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
+use crate::cgroup::Cgroups;
+use crate::helper::{ASK_HOLD, ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
 use crate::memory_file::{program_file, sealed_file};
 use crate::shortage::shortage_of;
 use crate::spec::JailSpec;
@@ -50,6 +51,9 @@ pub enum LaunchError {
     /// The helper could not be told what to do.
     #[error("cannot hand the jail helper its spec{}", shortage_of(_0))]
     Handover(#[source] io::Error),
+    /// The helper could not be put where the control groups of its cells are.
+    #[error("cannot put the jail helper where the control groups of cells are")]
+    Group(#[source] io::Error),
     /// The helper did not answer, or went away.
     #[error("the jail helper gave no answer{}", shortage_of(_0))]
     NoAnswer(#[source] io::Error),
@@ -97,11 +101,22 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to try everything out.
 const PROBED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Starts a jail. Its program finds `passed_on`, and the spec's programs, at descriptor 3 and up.
-/// The standard error of jail and helper is a pipe. Blocks until the helper is there.
-pub fn launch(spec: &JailSpec, passed_on: &[BorrowedFd<'_>]) -> Result<Launched, LaunchError> {
+/// Starts a jail, whose cells get groups of `cgroups`. Its program finds `passed_on`, and the spec's
+/// programs, at descriptor 3 and up. The standard error of jail and helper is a pipe. Blocks until
+/// the helper is there.
+pub fn launch(
+    spec: &JailSpec,
+    passed_on: &[BorrowedFd<'_>],
+    cgroups: &Cgroups,
+) -> Result<Launched, LaunchError> {
     let file = sealed_file("belljar-spec", &spec.encode()).map_err(LaunchError::Handover)?;
     let mut launched = start()?;
+    // Now, while it has no children that would stay behind.
+    if let Err(error) = cgroups.admit(launched.helper.id()) {
+        let _ = launched.helper.kill();
+        let _ = launched.helper.wait();
+        return Err(LaunchError::Group(error));
+    }
     let lending = match spec.needs_a_lender() {
         true => Some(socket_pair()?),
         false => None,
@@ -126,6 +141,40 @@ pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
     let _ = launched.helper.wait();
     ProbeAnswer::decode(&answer[..read])
         .ok_or_else(|| LaunchError::NoAnswer(io::Error::new(io::ErrorKind::InvalidData, "it cannot be read")))
+}
+
+/// A helper that does nothing, so that the group it is in is not empty. It ends when this is dropped
+/// or this process ends.
+#[derive(Debug)]
+pub(crate) struct Anchor {
+    helper: Child,
+    /// The process that started it. A child that it forked must not end it.
+    owner: u32,
+    _control: OwnedFd,
+}
+
+impl Anchor {
+    /// Starts one, in the group of this process.
+    pub(crate) fn drop_here() -> Result<Self, LaunchError> {
+        let launched = start()?;
+        ask(&launched, ASK_HOLD, &[])?;
+        let Launched { helper, control, .. } = launched;
+        Ok(Self { helper, owner: std::process::id(), _control: control })
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.helper.id()
+    }
+}
+
+impl Drop for Anchor {
+    fn drop(&mut self) {
+        if self.owner == std::process::id() {
+            let _ = self.helper.kill();
+            let _ = self.helper.wait();
+        }
+    }
 }
 
 /// Runs the helper and waits until it says hello.

@@ -20,6 +20,8 @@
 #[cfg(confine)]
 pub mod cgroup;
 #[cfg(confine)]
+mod circumstances;
+#[cfg(confine)]
 #[expect(dead_code, reason = "runs in the helper; compiled here for the lints, the tests and the messages")]
 mod helper;
 #[cfg(confine)]
@@ -37,6 +39,8 @@ mod shortage;
 mod spec;
 #[expect(unsafe_code, reason = "the one place that talks to the kernel and to CPython by pointer")]
 mod sys;
+#[cfg(confine)]
+mod systemd;
 
 #[cfg(confine)]
 use sys::{encoding, kept_name, kernel};
@@ -59,6 +63,8 @@ pub use sys::bounds;
 pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
 pub use sys::lineage::lineage;
+#[cfg(confine)]
+pub use systemd::{Manager, ScopeError};
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, in all of this
 /// program. By default a signal would end it. Programs started from it, and cells, still get the

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
-use belljar_core::{ProtectionState, ProtectionStatus};
+use belljar_core::{ProtectionState, ProtectionStatus, remedies};
 
-use crate::cgroup::{Cgroups, Controller};
+use crate::cgroup::{Cgroups, Controller, GroupOptions, Missing, Surroundings};
+use crate::circumstances::Circumstances;
 use crate::helper::TrialResult;
 use crate::launch::{LaunchError, ask_probe};
-use crate::shortage;
 use crate::spec::Identity;
 
 /// The result of a survey of this machine.
@@ -49,22 +51,33 @@ const INDISPENSABLE: [&str; 10] = [
     "seccomp",
 ];
 
-/// Tries every protection. This takes a few milliseconds.
-pub fn survey(cgroups: &Cgroups) -> Result<Survey, LaunchError> {
-    let answer = ask_probe()?;
+/// Tries every protection, and meanwhile finds a place for control groups. This takes a few
+/// milliseconds.
+pub fn survey(options: GroupOptions) -> Result<(Survey, Cgroups), LaunchError> {
+    let (cgroups, answer) = thread::scope(|scope| {
+        let detect = || Cgroups::detect(&Surroundings::of_this_process(), options);
+        let detecting = thread::Builder::new().name("belljar-groups".into()).spawn_scoped(scope, detect);
+        let answer = ask_probe();
+        match detecting {
+            Ok(detecting) => (detecting.join().unwrap_or_else(|panic| resume_unwind(panic)), answer),
+            // No thread can be had. Then it is done here.
+            Err(_) => (detect(), answer),
+        }
+    });
+    let answer = answer?;
     let mut protections: Vec<ProtectionStatus> = answer.trials.iter().filter_map(of_trial).collect();
     protections.push(landlock(answer.landlock));
     protections.extend([
         cgroup(
-            cgroups,
+            &cgroups,
             Controller::Memory,
             "cgroup_memory",
             "a memory limit that counts the whole process tree",
         ),
-        cgroup(cgroups, Controller::Cpu, "cgroup_cpu", "a share of the processor"),
-        cgroup(cgroups, Controller::Pids, "cgroup_pids", "a bound on processes and threads"),
+        cgroup(&cgroups, Controller::Cpu, "cgroup_cpu", "a share of the processor"),
+        cgroup(&cgroups, Controller::Pids, "cgroup_pids", "a bound on processes and threads"),
     ]);
-    Ok(Survey { protections, landlock: answer.landlock })
+    Ok((Survey { protections, landlock: answer.landlock }, cgroups))
 }
 
 /// Whether this process can give each guest an id of its own, from [`Identity::NOBODYS`].
@@ -116,85 +129,17 @@ fn of_trial(trial: &TrialResult) -> Option<ProtectionStatus> {
         None => ProtectionState::Active { detail: String::new() },
         Some(reason) => ProtectionState::Missing {
             reason: reason.clone(),
-            remedy: Circumstances::here().remedy(trial.errno),
+            remedy: Circumstances::here().remedy(trial.errno).into(),
         },
     };
     Some(ProtectionStatus { name, purpose, state })
-}
-
-/// Facts about this machine that explain a refusal.
-#[derive(Debug, Clone, Copy, Default)]
-struct Circumstances {
-    /// Ubuntu 23.10 and later: AppArmor gives user namespaces only to programs with a profile.
-    apparmor_restricts: bool,
-    /// The switch of Debian and others.
-    clone_is_off: bool,
-    /// The kernel's own limit is zero.
-    none_allowed: bool,
-    /// Docker, Podman, Kubernetes or similar.
-    in_container: bool,
-}
-
-impl Circumstances {
-    fn here() -> Self {
-        let holds = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
-        Self {
-            apparmor_restricts: holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
-            clone_is_off: holds("/proc/sys/kernel/unprivileged_userns_clone", "0"),
-            none_allowed: holds("/proc/sys/user/max_user_namespaces", "0"),
-            in_container: ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"]
-                .iter()
-                .any(|path| Path::new(path).exists()),
-        }
-    }
-
-    /// The usual cause of a refusal, and how to fix it.
-    fn remedy(self, errno: Option<i32>) -> String {
-        const EPERM: i32 = 1;
-        if let Some(remedy) = errno.and_then(shortage) {
-            return remedy.into();
-        }
-        let text = match (self, errno) {
-            (Self { apparmor_restricts: true, .. }, _) => {
-                "AppArmor restricts user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, \
-                 or give this program a profile that allows `userns`"
-            }
-            (Self { clone_is_off: true, .. }, _) => {
-                "user namespaces are switched off: sysctl -w kernel.unprivileged_userns_clone=1"
-            }
-            (Self { none_allowed: true, .. }, _) => {
-                "user namespaces are switched off: sysctl -w user.max_user_namespaces=15000"
-            }
-            (Self { in_container: true, .. }, Some(EPERM)) => {
-                "this is a container, whose seccomp profile or masked /proc is in the way: run it with \
-                 --security-opt seccomp=unconfined --security-opt systempaths=unconfined (Docker, Podman), or run outside of it"
-            }
-            (_, Some(EPERM)) => {
-                "something forbids it, most often a container's seccomp profile or masked /proc: run with \
-                 --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or outside the container"
-            }
-            _ => "the kernel was built without it, or is older than 5.12",
-        };
-        text.into()
-    }
-
-    /// How to get limits on whole process trees.
-    fn cgroup_remedy(self) -> String {
-        let text = if self.in_container {
-            "in a container, mount the control groups writable (Docker, Podman: --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw, \
-             as root), or run outside of it"
-        } else {
-            "run as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes …"
-        };
-        text.into()
-    }
 }
 
 fn landlock(version: u32) -> ProtectionStatus {
     let state = match version {
         0 => ProtectionState::Missing {
             reason: "the kernel has no Landlock".into(),
-            remedy: "add `landlock` to the kernel's `lsm=` boot parameter (5.13 and later)".into(),
+            remedy: remedies::LANDLOCK.text.into(),
         },
         version => ProtectionState::Active { detail: format!("ABI {version}") },
     };
@@ -209,12 +154,26 @@ fn cgroup(
 ) -> ProtectionStatus {
     let state = match cgroups.why_missing(controller) {
         None => ProtectionState::Active { detail: format!("cgroup {}", cgroups.version()) },
-        Some(reason) => ProtectionState::Degraded {
-            reason: format!("{reason}; resource limits per process stand in for it"),
-            remedy: Circumstances::here().cgroup_remedy(),
-        },
+        Some(Missing { reason, remedy }) => {
+            let (reason, remedy) = (reason.clone(), remedy.text.to_owned());
+            match instead_of(controller) {
+                Some(instead) => ProtectionState::Degraded { reason, instead: instead.into(), remedy },
+                None => ProtectionState::Missing { reason, remedy },
+            }
+        }
     };
     ProtectionStatus { name, purpose, state }
+}
+
+/// What is kept where a controller is missing, or `None` if nothing is.
+pub fn instead_of(controller: Controller) -> Option<&'static str> {
+    match controller {
+        Controller::Memory => {
+            Some("memory_mb counts for each process by itself, and not for files in memory")
+        }
+        Controller::Pids => Some("pids_limit counts all processes of this user"),
+        Controller::Cpu | Controller::CpuAccounting => None,
+    }
 }
 
 #[cfg(test)]
@@ -228,32 +187,6 @@ mod tests {
         assert!(has_range(whole, 0x7000_0000, 0x1_0000));
         assert!(!has_range(rootless, 0x7000_0000, 0x1_0000));
         assert!(!has_range("", 0, 1));
-    }
-
-    #[test]
-    fn each_known_cause_has_its_remedy() {
-        const EPERM: Option<i32> = Some(1);
-        let here = Circumstances::default();
-        for (circumstances, errno, named) in [
-            (
-                Circumstances { apparmor_restricts: true, ..here },
-                EPERM,
-                "apparmor_restrict_unprivileged_userns=0",
-            ),
-            (Circumstances { clone_is_off: true, ..here }, EPERM, "unprivileged_userns_clone=1"),
-            (Circumstances { none_allowed: true, ..here }, Some(28), "max_user_namespaces=15000"),
-            (Circumstances { in_container: true, ..here }, EPERM, "seccomp=unconfined"),
-            (here, EPERM, "systempaths=unconfined"),
-            (Circumstances { in_container: true, ..here }, Some(11), "ulimit -u"),
-            (here, Some(12), "no memory left"),
-            (here, Some(24), "ulimit -n"),
-            (here, Some(22), "older than 5.12"),
-        ] {
-            let remedy = circumstances.remedy(errno);
-            assert!(remedy.contains(named), "{circumstances:?}: {remedy}");
-        }
-        assert!(here.cgroup_remedy().contains("Delegate=yes"));
-        assert!(Circumstances { in_container: true, ..here }.cgroup_remedy().contains("/sys/fs/cgroup:rw"));
     }
 
     #[test]

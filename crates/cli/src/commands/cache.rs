@@ -19,7 +19,7 @@ use crate::terminal_text::quoted;
 
 pub(super) async fn cache(command: CacheCommand) -> Result<End, CliError> {
     let cache = default_cache_dir()
-        .ok_or_else(|| anyhow!("no cache directory: set BELLJAR_CACHE, XDG_CACHE_HOME or HOME"))?;
+        .ok_or_else(|| anyhow!("there is no cache directory: set BELLJAR_CACHE or HOME"))?;
     let store = LayerStore::in_cache(&cache);
     let printer = Printer::new(Output::Human);
     match command {

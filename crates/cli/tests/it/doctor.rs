@@ -15,7 +15,10 @@ fn doctor_json_is_one_object_with_every_protection_and_a_first_run() {
     }
     let checks: Vec<_> =
         report["checks"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(checks, ["kernel", "user", "cache", "engine", "python", "installer", "first run"]);
+    assert_eq!(
+        checks,
+        ["kernel", "user", "cache", "control groups", "engine", "python", "installer", "first run"]
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct ResourceLimits {
     /// killed.
     #[serde(alias = "memory-mb")]
     pub memory_mb: u64,
-    /// Memory and swap together, in MiB. -1 means unlimited swap.
+    /// Memory and swap together, in MiB. -1 means no swap: `memory_mb` is all there is.
     #[serde(alias = "memory-swap-mb")]
     pub memory_swap_mb: i64,
     /// Processes and threads that are alive at one time.
@@ -54,6 +54,11 @@ impl Default for ResourceLimits {
 }
 
 impl ResourceLimits {
+    /// Memory and swap together, in MiB. As much as memory alone if there is no swap.
+    pub fn memory_and_swap_mb(&self) -> u64 {
+        u64::try_from(self.memory_swap_mb).map_or(self.memory_mb, |both| both.max(self.memory_mb))
+    }
+
     /// Refuses limits that no engine could enforce, or that no interpreter could run in.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::unless_in(

@@ -185,10 +185,7 @@ impl ContainerPlan<'_> {
             ipc_mode: Some("private".into()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             memory: Some(bytes(limits.memory_mb) + SUPERVISOR_BYTES),
-            memory_swap: Some(match u64::try_from(limits.memory_swap_mb) {
-                Ok(mebibytes) => bytes(mebibytes) + SUPERVISOR_BYTES,
-                Err(_) => -1,
-            }),
+            memory_swap: Some(bytes(limits.memory_and_swap_mb()) + SUPERVISOR_BYTES),
             cpu_period: Some(CPU_PERIOD_MICROS),
             cpu_quota: Some((limits.cpu_quota * CPU_PERIOD_MICROS as f64).round().max(1_000.0) as i64),
             // Two more: the supervisor, and the thread with which it answers the host. No kernel

@@ -48,6 +48,7 @@ impl DockerEngine {
         let address = Address::find(settings.address.as_deref(), &Surroundings::of_this_process())?;
         let daemon = Daemon::connect(address).await?;
         let capabilities = Capabilities {
+            control_groups: format!("v{}, by the daemon", daemon.facts.cgroup_version),
             protections: protections(&daemon.facts),
             egress_policy: true,
             obstacles: Vec::new(),

@@ -19,7 +19,8 @@ pub(super) fn protections(facts: &Facts) -> Vec<ProtectionStatus> {
     let own_ids = match remapped {
         true => active("remapped by the daemon"),
         false => ProtectionState::Degraded {
-            reason: "containers run as user 1000 of the daemon's host, without capabilities".to_owned(),
+            reason: "the daemon maps no ids".to_owned(),
+            instead: "containers run as user 1000 of the daemon's host, without capabilities".to_owned(),
             remedy: "start the daemon with --userns-remap=default, or use a rootless one".to_owned(),
         },
     };

@@ -37,8 +37,11 @@ impl LocalEngine {
                 remedy: "use the native engine, or docker".into(),
             },
         });
-        let capabilities =
-            Capabilities { protections: protections.collect(), egress_policy: false, obstacles: Vec::new() };
+        let capabilities = Capabilities {
+            protections: protections.collect(),
+            control_groups: "none".to_owned(),
+            ..Capabilities::default()
+        };
         Self { provisioner, capabilities, leaving: Leaving::default() }
     }
 

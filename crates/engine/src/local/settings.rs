@@ -45,7 +45,7 @@ impl Local {
 
     /// Makes an engine with these settings.
     pub fn open(self) -> Result<LocalEngine, EngineError> {
-        Ok(LocalEngine::new(self.provision.settle().map_err(failed)?))
+        Ok(LocalEngine::new(self.provision.settle()))
     }
 }
 

@@ -105,7 +105,7 @@ mod tests {
         let protections: Vec<_> = protections.collect();
         let obstacles = ["user_namespace", "network_namespace", "seccomp", "capabilities", "private_root"];
         let obstacles = obstacles.into_iter().filter(|name| without.contains(name)).collect();
-        Capabilities { protections, egress_policy: true, obstacles }
+        Capabilities { protections, egress_policy: true, obstacles, ..Capabilities::default() }
     }
 
     fn refusal(config: SandboxConfig, here: &Capabilities) -> Option<String> {

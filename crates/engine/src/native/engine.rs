@@ -6,8 +6,8 @@ use std::sync::Arc;
 use belljar_core::config::{ResourceLimits, SandboxConfig};
 use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
-use belljar_jail::cgroup::{CgroupLimits, Cgroups, Controller, Surroundings};
-use belljar_jail::probe::{has_ids_for_guests, survey};
+use belljar_jail::cgroup::{CgroupLimits, Controller};
+use belljar_jail::probe::{has_ids_for_guests, instead_of, survey};
 use belljar_jail::{CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
 use belljar_proxy::Egress;
 use rustix::process::{Resource, getrlimit};
@@ -51,9 +51,9 @@ impl NativeEngine {
     /// Looks at the machine. Also succeeds where no cell can be made, so that `doctor` can say why.
     /// Blocks.
     pub(super) fn probe(settings: Settled) -> Result<Self, EngineError> {
-        let cgroups = Cgroups::detect(&Surroundings::of_this_process());
-        let survey = survey(&cgroups).map_err(NativeError::Launch)?;
+        let (survey, cgroups) = survey(settings.groups).map_err(NativeError::Launch)?;
         let capabilities = Capabilities {
+            control_groups: cgroups.source().to_string(),
             egress_policy: true,
             obstacles: survey.obstacles().map(|obstacle| obstacle.name).collect(),
             protections: survey.protections,
@@ -122,13 +122,11 @@ impl NativeEngine {
     /// Says which limits count for each process by itself, or for nothing, because there are no
     /// control groups.
     fn weaker_limits(&self) -> Option<String> {
-        let weaker = [
-            (Controller::Memory, "memory_mb counts for each process by itself"),
-            (Controller::Pids, "pids_limit counts all processes of this user"),
-            (Controller::Cpu, "cpu_quota is not kept"),
-        ];
-        let missing = weaker.into_iter().filter(|(controller, _)| !self.resources.cgroups.has(*controller));
-        let missing: Vec<&str> = missing.map(|(_, meaning)| meaning).collect();
+        let missing = [Controller::Memory, Controller::Pids, Controller::Cpu]
+            .into_iter()
+            .filter(|controller| !self.resources.cgroups.has(*controller));
+        let missing: Vec<&str> =
+            missing.map(|controller| instead_of(controller).unwrap_or("cpu_quota is not kept")).collect();
         (!missing.is_empty()).then(|| {
             format!(
                 "limits are weaker here, without control groups: {}; `belljar doctor` says what to do",
@@ -147,8 +145,9 @@ impl NativeEngine {
         Descriptors::of_this_process().check_stock(config, descriptors::open_beside_cells())?;
         let (interpreter, layer) =
             self.provision(blueprint, progress).await.map_err(NativeError::Provision)?;
-        let preloads =
-            layer.as_ref().map(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
+        let preloads = layer
+            .as_ref()
+            .and_then(|layer| self.settings.provisioner.preloads(layer, &interpreter, blueprint));
         let vouched = preloads::known(preloads.clone()).await?;
         let packages = Packages { layer: layer.as_ref(), vouched: vouched.as_deref() };
         let (resources, guests_are_others) = (config.resources.clone(), self.resources.ids.is_some());
@@ -192,7 +191,10 @@ impl NativeEngine {
             .map_err(EngineError::io("hand over the cell library"))?;
         let plan = sealed_file("belljar-plan", &plan.encode())
             .map_err(EngineError::io("hand over the cell plan"))?;
-        let launched = on_a_thread("belljar-launch", move || launch(&spec, &[library.as_fd(), plan.as_fd()]));
+        let resources = Arc::clone(&self.resources);
+        let launched = on_a_thread("belljar-launch", move || {
+            launch(&spec, &[library.as_fd(), plan.as_fd()], &resources.cgroups)
+        });
         let launched =
             launched.await.map_err(EngineError::io("start a jail"))?.map_err(NativeError::Launch)?;
         let (zygote, ready) = Zygote::meet(&config.name, launched, self.resources.reaper.clone()).await?;
@@ -294,7 +296,8 @@ impl Engine for NativeEngine {
 pub(super) fn cgroup_limits(limits: &ResourceLimits) -> CgroupLimits {
     CgroupLimits {
         memory_bytes: limits.memory_mb * MIB,
-        memory_and_swap_bytes: u64::try_from(limits.memory_swap_mb).ok().map(|mb| mb * MIB),
+        // No swap at all, unless it is granted.
+        memory_and_swap_bytes: limits.memory_and_swap_mb() * MIB,
         socket_bytes: limits.socket_memory_bytes(),
         cpu_quota: limits.cpu_quota,
         // PID 1 of the cell is one more process. The kernel takes no more than this.

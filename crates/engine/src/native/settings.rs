@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use belljar_jail::cgroup::GroupOptions;
 use belljar_proxy::{Resolve, Roots};
 
-use super::{NativeEngine, NativeError};
+use super::NativeEngine;
 use crate::blocking::on_a_thread;
 use crate::engine::{BoxFuture, Engine};
 use crate::provision::{ProvisionSettings, Provisioner};
@@ -25,6 +26,7 @@ pub struct Native {
     provision: ProvisionSettings,
     resolver: Option<Arc<dyn Resolve>>,
     roots: Option<Roots>,
+    groups: GroupOptions,
 }
 
 /// The resolved settings: every default is filled in.
@@ -32,6 +34,7 @@ pub(super) struct Settled {
     pub(super) provisioner: Provisioner,
     pub(super) resolver: Option<Arc<dyn Resolve>>,
     pub(super) roots: Option<Roots>,
+    pub(super) groups: GroupOptions,
 }
 
 impl Native {
@@ -41,7 +44,7 @@ impl Native {
     }
 
     /// Where to keep dependency layers and what is known about interpreters. By default
-    /// `$BELLJAR_CACHE`, `$XDG_CACHE_HOME/belljar` or `~/.cache/belljar`.
+    /// what [`default_cache_dir`](crate::provision::default_cache_dir) says.
     #[must_use]
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.provision.cache = Some(path.into());
@@ -78,25 +81,42 @@ impl Native {
         self
     }
 
+    /// Whether the processes of a delegated control group may be moved into a group below it. True
+    /// by default.
+    ///
+    /// The kernel lets no group have both processes and groups with limits below it. So where this
+    /// program is in a group that was delegated to it (`Delegate=yes`), all processes of that group
+    /// move down, also those of other programs, and come back with the last engine. If that is not
+    /// allowed, systemd is asked for a group beside this one.
+    #[must_use]
+    pub fn move_processes(mut self, may: bool) -> Self {
+        self.groups.move_processes = may;
+        self
+    }
+
     /// Looks at the machine on a separate thread, because that runs helpers and waits for them.
     /// Also succeeds where no cell can be made; [`Engine::capabilities`] then says why.
     pub async fn open(self) -> Result<NativeEngine, EngineError> {
-        let settled = self.settle()?;
+        let settled = self.settle();
         on_a_thread("belljar-probe", move || NativeEngine::probe(settled))
             .await
             .map_err(EngineError::io("look at the machine"))?
     }
 
-    fn settle(self) -> Result<Settled, NativeError> {
-        let Self { provision, resolver, roots } = self;
-        Ok(Settled { provisioner: provision.settle()?, resolver, roots })
+    fn settle(self) -> Settled {
+        let Self { provision, resolver, roots, groups } = self;
+        Settled { provisioner: provision.settle(), resolver, roots, groups }
     }
 }
 
 impl std::fmt::Debug for Native {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { provision, resolver: _, roots } = self;
-        f.debug_struct("Native").field("provision", provision).field("roots", roots).finish_non_exhaustive()
+        let Self { provision, resolver: _, roots, groups } = self;
+        f.debug_struct("Native")
+            .field("provision", provision)
+            .field("roots", roots)
+            .field("groups", groups)
+            .finish_non_exhaustive()
     }
 }
 

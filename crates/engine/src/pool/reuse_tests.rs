@@ -183,7 +183,7 @@ impl Engine for NoEngine {
 }
 
 fn held(uses: u32, resets_well: bool) -> TemplateHold {
-    let capabilities = Capabilities { protections: Vec::new(), egress_policy: false, obstacles: Vec::new() };
+    let capabilities = Capabilities::default();
     let template = Maker { report: TemplateReport::default(), made: AtomicU64::new(0), uses, resets_well };
     let config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
     let options = PoolOptions { max_overflow: 1, ..PoolOptions::default() };

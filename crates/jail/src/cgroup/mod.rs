@@ -12,16 +12,20 @@
 //! thread group, does not need that lock.
 
 mod group;
+mod host_directory;
 mod v1;
 mod v2;
 
+use std::fmt;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use belljar_core::remedies::{self, Remedy};
+
+use self::host_directory::HostDirectory;
 use crate::shortage::shortage_of;
+use crate::systemd::Manager;
 
 pub use group::{CellCgroup, CgroupUsage};
 
@@ -57,8 +61,8 @@ impl Controller {
 pub struct CgroupLimits {
     /// Bytes of memory.
     pub memory_bytes: u64,
-    /// Bytes of memory and swap together. `None` means no limit on swap.
-    pub memory_and_swap_bytes: Option<u64>,
+    /// Bytes of memory and swap together. As many as of memory alone if there is to be no swap.
+    pub memory_and_swap_bytes: u64,
     /// Bytes that sockets may hold, on kernels that count them apart from other memory.
     pub socket_bytes: u64,
     /// Processor cores, as a fraction.
@@ -84,11 +88,80 @@ impl CgroupError {
     }
 }
 
+/// Why a controller cannot be used, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Why it cannot be used.
+    pub reason: String,
+    /// What to do about it.
+    pub remedy: &'static Remedy,
+}
+
+/// What an embedding program allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupOptions {
+    /// Whether the processes of a delegated group may be moved into a group below it. The kernel
+    /// lets no group have both processes and groups with limits. All processes of the group are
+    /// moved, also those of other programs.
+    pub move_processes: bool,
+}
+
+impl Default for GroupOptions {
+    fn default() -> Self {
+        Self { move_processes: true }
+    }
+}
+
+/// Where the groups of cells come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupSource {
+    /// There are none.
+    None,
+    /// Version 1, below the groups that this process is in.
+    V1,
+    /// The root of the tree of version 2.
+    Root,
+    /// A group of version 2 that was delegated.
+    Delegated {
+        /// Its directory.
+        group: PathBuf,
+    },
+    /// A scope of our own.
+    Scope {
+        /// Its name.
+        unit: String,
+        /// Who made it.
+        manager: &'static str,
+    },
+}
+
+impl fmt::Display for GroupSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::V1 => f.write_str("v1"),
+            Self::Root => f.write_str("v2, at the root of the tree"),
+            Self::Delegated { group } => {
+                let root = Path::new(MOUNT);
+                let group = group
+                    .strip_prefix(root)
+                    .map(|inside| Path::new("/").join(inside))
+                    .unwrap_or(group.clone());
+                write!(f, "v2, in {}, which is delegated", group.display())
+            }
+            Self::Scope { unit, manager } => write!(f, "v2, in {unit}, made by {manager}"),
+        }
+    }
+}
+
+/// Where cgroup file systems are mounted on every machine.
+const MOUNT: &str = "/sys/fs/cgroup";
+
 /// The cgroup trees this process may use. There may be none.
 #[derive(Debug)]
 pub struct Cgroups {
     trees: Trees,
-    missing: Vec<(Controller, String)>,
+    missing: Vec<(Controller, Missing)>,
 }
 
 #[derive(Debug)]
@@ -105,46 +178,78 @@ pub struct Surroundings {
     pub mount: PathBuf,
     /// The text of `/proc/self/cgroup`.
     pub membership: String,
+    /// The systemd that may be asked for a group.
+    pub manager: Option<Manager>,
+    /// Docker, Podman, Kubernetes or similar.
+    pub in_container: bool,
 }
 
 impl Surroundings {
     /// The surroundings of this process.
     pub fn of_this_process() -> Self {
         Self {
-            mount: PathBuf::from("/sys/fs/cgroup"),
+            mount: PathBuf::from(MOUNT),
             membership: fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+            manager: Manager::of_this_process(),
+            in_container: crate::circumstances::is_container(),
         }
     }
 }
 
 impl Cgroups {
-    /// Claims every controller it can, and keeps the reason for each one it cannot.
-    pub fn detect(around: &Surroundings) -> Self {
+    /// Claims every controller it can, and keeps the reason for each one it cannot. May ask systemd,
+    /// which takes some milliseconds.
+    pub fn detect(around: &Surroundings, options: GroupOptions) -> Self {
         if v2::is_mounted_at(&around.mount) {
-            return match v2::Tree::claim(around) {
+            return match v2::Tree::claim(around, options) {
                 Ok((tree, missing)) => Self { trees: Trees::V2(tree), missing },
-                Err(reason) => Self::none(&reason),
+                Err(missing) => Self {
+                    trees: Trees::None,
+                    missing: Controller::ALL.map(|controller| (controller, missing.clone())).into(),
+                },
             };
         }
         let (trees, missing) = v1::Trees::claim(around);
-        if trees.is_empty() {
-            Self { trees: Trees::None, missing }
-        } else {
-            Self { trees: Trees::V1(trees), missing }
-        }
+        let remedy = match around.in_container {
+            true => &remedies::CONTAINER_GROUPS,
+            false => &remedies::RUN_AS_ROOT,
+        };
+        let missing = missing
+            .into_iter()
+            .map(|(controller, reason)| (controller, Missing { reason, remedy }))
+            .collect();
+        Self { trees: if trees.is_empty() { Trees::None } else { Trees::V1(trees) }, missing }
     }
 
     /// A machine where cgroups limit nothing.
     pub fn none(reason: &str) -> Self {
+        let missing = Missing { reason: reason.to_owned(), remedy: &remedies::RUN_AS_ROOT };
         Self {
             trees: Trees::None,
-            missing: Controller::ALL.map(|controller| (controller, reason.to_owned())).into(),
+            missing: Controller::ALL.map(|controller| (controller, missing.clone())).into(),
         }
     }
 
     /// Why a controller cannot be used, or `None` if it can.
-    pub fn why_missing(&self, controller: Controller) -> Option<&str> {
-        self.missing.iter().find(|(missing, _)| *missing == controller).map(|(_, reason)| reason.as_str())
+    pub fn why_missing(&self, controller: Controller) -> Option<&Missing> {
+        self.missing.iter().find(|(missing, _)| *missing == controller).map(|(_, why)| why)
+    }
+
+    /// Where the groups of cells come from.
+    pub fn source(&self) -> GroupSource {
+        match &self.trees {
+            Trees::None => GroupSource::None,
+            Trees::V1(_) => GroupSource::V1,
+            Trees::V2(tree) => tree.source(),
+        }
+    }
+
+    /// Puts a helper where its cells can be moved from, before it makes a jail.
+    pub(crate) fn admit(&self, helper: u32) -> io::Result<()> {
+        match &self.trees {
+            Trees::None | Trees::V1(_) => Ok(()),
+            Trees::V2(tree) => tree.admit(helper).map_err(io::Error::other),
+        }
     }
 
     /// Whether a controller can be used.
@@ -178,89 +283,4 @@ impl Cgroups {
             Trees::V2(tree) => tree.create(name, limits),
         }
     }
-}
-
-/// The directory of this host in one tree, with the lock that shows the host is alive.
-#[derive(Debug)]
-struct HostDirectory {
-    path: PathBuf,
-    _lock: OwnedFd,
-}
-
-const PREFIX: &str = "belljar-";
-
-impl HostDirectory {
-    /// Makes the directory below `parent`, after removing what dead hosts left there.
-    fn claim(parent: &Path) -> io::Result<Self> {
-        const ATTEMPTS: u32 = 1000;
-        sweep(parent);
-        for attempt in 0..ATTEMPTS {
-            let path = parent.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
-            match fs::create_dir(&path) {
-                Ok(()) => {
-                    // Another host that starts right now may lock this directory first, and take it
-                    // for an orphan.
-                    if let Some(lock) = lock(&path)? {
-                        return Ok(Self { path, _lock: lock });
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for a control group is taken"))
-    }
-}
-
-/// Locks a directory. Returns `None` if somebody else holds the lock or has removed the directory.
-fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
-    use rustix::fs::FlockOperation::NonBlockingLockExclusive;
-    let directory = match fs::File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    match rustix::fs::flock(&directory, NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-        locked => locked?,
-    }
-    // A host that removes an orphan locks it first, so check that the directory is still there.
-    let is_there = fs::metadata(path).is_ok_and(|found| {
-        directory.metadata().is_ok_and(|held| (found.dev(), found.ino()) == (held.dev(), held.ino()))
-    });
-    Ok(is_there.then(|| directory.into()))
-}
-
-/// Whether a directory's name is one that [`HostDirectory::claim`] gives. Other programs may use
-/// the same prefix.
-fn is_host_directory(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    numbers.is_some_and(|(process, attempt)| is_number(process) && is_number(attempt))
-}
-
-impl Drop for HostDirectory {
-    fn drop(&mut self) {
-        remove_tree(&self.path);
-    }
-}
-
-/// Removes the directories of dead hosts. The kernel refuses to remove one with a process in it.
-fn sweep(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_host_directory(path)) {
-        if let Ok(Some(_lock)) = lock(&path) {
-            remove_tree(&path);
-        }
-    }
-}
-
-/// Removes a group and the groups below it. Their files are the kernel's and go with them.
-fn remove_tree(path: &Path) {
-    if let Ok(entries) = fs::read_dir(path) {
-        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-    let _ = fs::remove_dir(path);
 }

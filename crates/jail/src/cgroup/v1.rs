@@ -75,8 +75,12 @@ fn add(
         Controller::Memory => {
             group.add(path.into(), &[("memory.limit_in_bytes", limits.memory_bytes.to_string())])?;
             let swap = path.join("memory.memsw.limit_in_bytes");
-            if let Some(bytes) = limits.memory_and_swap_bytes.filter(|_| swap.exists()) {
-                std::fs::write(&swap, bytes.to_string()).map_err(CgroupError::at("set the limit", &swap))?;
+            if swap.exists() {
+                std::fs::write(&swap, limits.memory_and_swap_bytes.to_string())
+                    .map_err(CgroupError::at("set the limit", &swap))?;
+            } else if limits.memory_and_swap_bytes == limits.memory_bytes {
+                // Where swap is not counted, it can still be avoided.
+                let _ = std::fs::write(path.join("memory.swappiness"), "0");
             }
             // The memory limit does not include what sockets hold. Despite its name, this file
             // covers datagrams as well as streams.
@@ -140,7 +144,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::cgroup::Cgroups;
+    use crate::cgroup::{Cgroups, GroupOptions};
 
     fn fake_machine() -> (tempfile::TempDir, Surroundings) {
         let root = tempfile::tempdir().unwrap();
@@ -149,14 +153,15 @@ mod tests {
         }
         let membership =
             "4:memory:/user/me\n3:pids:/user/me\n2:cpuacct:/user/me\n1:cpu:/user/me\n0::/\n".to_owned();
-        let around = Surroundings { mount: root.path().into(), membership };
+        let around =
+            Surroundings { mount: root.path().into(), membership, manager: None, in_container: false };
         (root, around)
     }
 
     #[test]
     fn each_controller_is_found_where_this_process_is() {
         let (root, around) = fake_machine();
-        let cgroups = Cgroups::detect(&around);
+        let cgroups = Cgroups::detect(&around, GroupOptions::default());
         assert_eq!(cgroups.version(), "v1");
         assert!(Controller::ALL.iter().all(|controller| cgroups.has(*controller)));
         let ours: Vec<_> = fs::read_dir(root.path().join("memory/user/me")).unwrap().collect();
@@ -169,8 +174,8 @@ mod tests {
     fn a_controller_that_is_not_there_is_named_with_the_reason() {
         let (_root, mut around) = fake_machine();
         around.membership = around.membership.replace("3:pids:/user/me\n", "");
-        let cgroups = Cgroups::detect(&around);
-        assert!(cgroups.why_missing(Controller::Pids).unwrap().contains("pids"));
+        let cgroups = Cgroups::detect(&around, GroupOptions::default());
+        assert!(cgroups.why_missing(Controller::Pids).unwrap().reason.contains("pids"));
         assert!(cgroups.has(Controller::Memory));
     }
 
@@ -180,10 +185,10 @@ mod tests {
         let memory = root.path().join("memory/user/me");
         fs::create_dir_all(memory.join("belljar-1-0/cell-7")).unwrap();
         fs::create_dir_all(memory.join("belljar-server/cell-7")).unwrap();
-        let alive = Cgroups::detect(&around);
+        let alive = Cgroups::detect(&around, GroupOptions::default());
         assert!(!memory.join("belljar-1-0").exists(), "an orphan was left");
         assert!(memory.join("belljar-server/cell-7").exists(), "somebody else's directory was swept");
-        let second = Cgroups::detect(&around);
+        let second = Cgroups::detect(&around, GroupOptions::default());
         assert_eq!(fs::read_dir(&memory).unwrap().count(), 3, "a live host's directory was swept");
         drop((alive, second));
     }

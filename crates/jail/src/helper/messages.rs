@@ -8,6 +8,7 @@
 //!  an id and, if it has a kept workspace,
 //!  its name, on a socket of its own ────►   ◄── that id + a mount for each place that is lent
 //!  probe + its own pidfd ───────────────►   ◄── a probe's answer
+//!  hold  + its own pidfd ───────────────►   (nothing: it is there until the host is gone)
 //! ```
 //!
 //! Specs and answers are bytes in the crate's own encoding, so that the helper needs no other crate
@@ -27,6 +28,8 @@ pub(crate) const HELLO: &[u8] = b"belljar-jail-helper";
 pub(crate) const ASK_JAIL: &[u8] = b"jail";
 /// Asks what this kernel lets us do.
 pub(crate) const ASK_PROBE: &[u8] = b"probe";
+/// Asks to be there, and nothing else, as long as the host is.
+pub(crate) const ASK_HOLD: &[u8] = b"hold";
 
 /// The message that the jail is being built. A handle on the zygote goes with it. `limits` are
 /// sentences about limits of the host that its cells cannot get rid of. `foreign` are the numbers

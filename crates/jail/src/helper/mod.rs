@@ -32,7 +32,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::kernel;
 use crate::spec::JailSpec;
 
-pub(crate) use messages::{ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer, TrialResult};
+pub(crate) use messages::{ASK_HOLD, ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer, TrialResult};
 
 /// The descriptor on which the helper, and later the zygote, talks to the host.
 pub(crate) const CONTROL: i32 = 0;
@@ -79,6 +79,7 @@ pub(crate) fn run() -> ! {
         Ok((read, _)) if &buffer[..read] == ASK_PROBE => {
             i32::from(write_control(&probe::probe_all().encode()).is_err())
         }
+        Ok((read, descriptors)) if &buffer[..read] == ASK_HOLD => hold(&descriptors),
         _ => 2,
     };
     kernel::exit_now(code)
@@ -97,6 +98,14 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     let jailed = messages::jailed(limits, &lender.foreign());
     let passed_on = descriptors.chain(programs).collect();
     outer_jail::enter(&spec, &jailed, &host, passed_on, lender)
+}
+
+/// Waits until the host has hung up or ended. A child that it forked may still hold the socket then.
+fn hold(descriptors: &[OwnedFd]) -> i32 {
+    match descriptors.first() {
+        Some(host) => i32::from(kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd()]).is_err()),
+        None => 2,
+    }
 }
 
 fn read_spec(file: OwnedFd) -> io::Result<JailSpec> {

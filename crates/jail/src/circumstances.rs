@@ -1,0 +1,92 @@
+//! Facts about this machine that explain why something was refused.
+
+use std::fs;
+use std::path::Path;
+
+use belljar_core::remedies;
+
+use crate::shortage;
+
+/// Whether this is inside of Docker, Podman, Kubernetes or similar.
+pub(crate) fn is_container() -> bool {
+    ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"]
+        .iter()
+        .any(|path| Path::new(path).exists())
+}
+
+/// What is known about the machine and this process's place in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Circumstances {
+    /// Ubuntu 23.10 and later: AppArmor gives user namespaces only to programs with a profile.
+    apparmor_restricts: bool,
+    /// The switch of Debian and others.
+    clone_is_off: bool,
+    /// The kernel's own limit is zero.
+    none_allowed: bool,
+    /// Docker, Podman, Kubernetes or similar.
+    in_container: bool,
+    /// A service of systemd's. What a unit may forbid is long.
+    in_service: bool,
+}
+
+impl Circumstances {
+    pub(crate) fn here() -> Self {
+        let holds = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
+        let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        // A user's manager is a service, too, and so is everything in a session of theirs.
+        let unit = group.lines().filter_map(|line| line.rsplit('/').next());
+        Self {
+            apparmor_restricts: holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+            clone_is_off: holds("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+            none_allowed: holds("/proc/sys/user/max_user_namespaces", "0"),
+            in_container: is_container(),
+            in_service: unit.into_iter().any(|unit| unit.ends_with(".service")),
+        }
+    }
+
+    /// The usual cause of a refusal, and what to do about it.
+    pub(crate) fn remedy(self, errno: Option<i32>) -> &'static str {
+        const EPERM: i32 = 1;
+        const EACCES: i32 = 13;
+        if let Some(remedy) = errno.and_then(shortage) {
+            return remedy;
+        }
+        let remedy = match (self, errno) {
+            (Self { apparmor_restricts: true, .. }, _) => &remedies::APPARMOR,
+            (Self { clone_is_off: true, .. }, _) => &remedies::USERNS_CLONE,
+            (Self { none_allowed: true, .. }, _) => &remedies::MAX_USER_NAMESPACES,
+            (Self { in_service: true, in_container: false, .. }, Some(EPERM | EACCES)) => {
+                &remedies::UNIT_PROFILE
+            }
+            (_, Some(EPERM | EACCES)) => &remedies::CONTAINER_PROFILE,
+            _ => &remedies::KERNEL,
+        };
+        remedy.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_known_cause_has_its_remedy() {
+        const EPERM: Option<i32> = Some(1);
+        let here = Circumstances::default();
+        for (circumstances, errno, named) in [
+            (Circumstances { apparmor_restricts: true, ..here }, EPERM, remedies::APPARMOR.text),
+            (Circumstances { clone_is_off: true, ..here }, EPERM, remedies::USERNS_CLONE.text),
+            (Circumstances { none_allowed: true, ..here }, Some(28), remedies::MAX_USER_NAMESPACES.text),
+            (Circumstances { in_container: true, ..here }, EPERM, remedies::CONTAINER_PROFILE.text),
+            (Circumstances { in_service: true, ..here }, EPERM, remedies::UNIT_PROFILE.text),
+            (here, EPERM, remedies::CONTAINER_PROFILE.text),
+            (Circumstances { in_container: true, ..here }, Some(11), "ulimit -u"),
+            (here, Some(12), "no memory left"),
+            (here, Some(24), "ulimit -n"),
+            (here, Some(22), remedies::KERNEL.text),
+        ] {
+            let remedy = circumstances.remedy(errno);
+            assert!(remedy.contains(named), "{circumstances:?}: {remedy}");
+        }
+    }
+}
