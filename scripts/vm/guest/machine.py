@@ -75,7 +75,7 @@ def own_group() -> str:
 
 def groups() -> set[str]:
     """Every control group there is."""
-    return {path.removeprefix(str(CONTROL_GROUPS)) for path, _, _ in os.walk(CONTROL_GROUPS)}
+    return {path.removeprefix(str(CONTROL_GROUPS)) or "/" for path, _, _ in os.walk(CONTROL_GROUPS)}
 
 
 def processes() -> dict[int, str]:
