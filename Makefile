@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-workspaces test-packages test-corpus faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
+.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -25,6 +25,12 @@ test-packages: build ## forty packages, each in a real use, on native cells and 
 ENGINE ?= native
 test-corpus: build ## three hundred scripts, inside and outside, compared; ENGINE=docker for containers
 	@scripts/corpus --engine $(ENGINE)
+
+test-vm: ## on stock Debian with systemd, in a virtual machine: root and an ordinary user; 40 minutes
+	@scripts/test-vm
+
+test-vm-short: ## the same with a dozen scripts each; 4 minutes, and 3 more for the first image
+	@scripts/test-vm --short
 
 faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes
 	@scripts/faults

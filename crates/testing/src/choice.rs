@@ -157,10 +157,12 @@ fn open(builder: RuntimeBuilder) -> Result<Runtime, RuntimeError> {
     opening.join().expect("opening an engine does not panic")
 }
 
-fn skip(engine: &str, reason: &str) {
+/// Says why something is not tested here: an engine, a protection, a program. Where
+/// `BELLJAR_TEST_REQUIRE` lists it, that is a failure.
+pub(crate) fn skip(part: &str, reason: &str) {
     let required = std::env::var("BELLJAR_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|part| part == engine), "{engine} is required here, but: {reason}");
-    println!("{engine}: skipped ({reason})");
+    assert!(!required.split(',').any(|listed| listed == part), "{part} is required here, but: {reason}");
+    println!("{part}: skipped ({reason})");
 }
 
 /// Whether this engine is under test. Says why a claim is about that one only.

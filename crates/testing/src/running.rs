@@ -4,8 +4,8 @@ use belljar_runtime::{
     Blueprint, ExecutionResult, ResourceLimits, Runtime, Sandbox, SandboxConfig, Session, ToolSource,
 };
 
-use crate::choice::{build, engine};
-use crate::waiting::HANG;
+use crate::choice::{build, engine, skip};
+use crate::waiting::{HANG, slowness};
 
 /// A runtime on the engine under test, or `None` with the reason printed where it makes no cells.
 #[track_caller]
@@ -15,10 +15,14 @@ pub fn runtime() -> Option<Runtime> {
 
 /// Whether the kernel enforces a limit for whole process trees here. Without it some verdicts are
 /// others.
+///
+/// # Panics
+///
+/// When it does not, and `BELLJAR_TEST_REQUIRE` lists the protection.
 pub fn has(runtime: &Runtime, protection: &str) -> bool {
     let active = runtime.capabilities().has(protection);
     if !active {
-        println!("{protection}: skipped (not available to this user)");
+        skip(protection, "not available to this user");
     }
     active
 }
@@ -68,7 +72,7 @@ pub fn tool_sources(tools: &[(&str, &str)]) -> Vec<ToolSource> {
 
 /// Runs a script. A run that hangs is a failure.
 pub async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
-    tokio::time::timeout(HANG, sandbox.run(script))
+    tokio::time::timeout(HANG * slowness(), sandbox.run(script))
         .await
         .expect("the run hangs")
         .expect("the run can be made")
@@ -76,7 +80,7 @@ pub async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
 
 /// Holds a cell. One that is never made is a failure.
 pub async fn session(sandbox: &Sandbox) -> Session {
-    let held = tokio::time::timeout(HANG, sandbox.session()).await;
+    let held = tokio::time::timeout(HANG * slowness(), sandbox.session()).await;
     held.expect("making a cell hangs").expect("a cell can be made")
 }
 

@@ -1,13 +1,31 @@
 //! Waiting without guessing how long something takes: a bound against hangs, and nothing else.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use belljar_runtime::RunHandle;
 
-/// Long enough for a loaded machine, short enough to name a hang.
+/// Long enough for a loaded machine, short enough to name a hang. An emulated machine takes
+/// [`slowness`] times as long.
 pub const HANG: Duration = Duration::from_secs(120);
 /// After so long a user presses Ctrl-C again.
 const AGAIN: Duration = Duration::from_millis(200);
+
+/// How many times slower this machine is than those that bounds are made for:
+/// `BELLJAR_TEST_SLOWNESS`, or 1. Bounds on hangs are multiplied by it, and so are the time limits
+/// of scripts that must run into another limit first.
+///
+/// # Panics
+///
+/// When the variable is not a whole number above 0.
+pub fn slowness() -> u32 {
+    static SLOWNESS: OnceLock<u32> = OnceLock::new();
+    *SLOWNESS.get_or_init(|| {
+        let given = std::env::var("BELLJAR_TEST_SLOWNESS").unwrap_or_else(|_| "1".to_owned());
+        let factor = given.parse().ok().filter(|factor| *factor > 0);
+        factor.unwrap_or_else(|| panic!("BELLJAR_TEST_SLOWNESS={given}: must be a whole number above 0"))
+    })
+}
 
 /// Waits for something that must happen. Nothing is assumed about how long it takes.
 ///
@@ -20,7 +38,7 @@ pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(tokio::time::timeout(HANG, waiting).await.is_ok(), "it never came about that {what}");
+    assert!(tokio::time::timeout(HANG * slowness(), waiting).await.is_ok(), "it never came about that {what}");
 }
 
 /// What a future gives.
@@ -29,7 +47,7 @@ pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 ///
 /// When it gives nothing within [`HANG`].
 pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANG, what).await.expect("it hangs")
+    tokio::time::timeout(HANG * slowness(), what).await.expect("it hangs")
 }
 
 /// Interrupts a run until it ends, as a user would who presses Ctrl-C again: one interrupt alone

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use belljar_runtime::{ExecutionResult, ResourceLimits, Runtime, Sandbox, SandboxConfig, Verdict};
 use belljar_testing::{
     config, control_groups_of, data, directories_in, eventually, has, processes_below, run, runtime,
-    sandbox_with,
+    sandbox_with, slowness,
 };
 
 /// What an attack may cost the host's memory, besides what it may say.
@@ -24,7 +24,7 @@ impl Attack {
             cpu_quota: 1.0,
             memory_mb: 96,
             pids_limit: 24,
-            execution_timeout_sec: 20.0,
+            execution_timeout_sec: 20.0 * f64::from(slowness()),
             ..ResourceLimits::default()
         };
         let config =

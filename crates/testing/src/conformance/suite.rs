@@ -52,7 +52,7 @@ pub async fn suite(engine: Arc<dyn Engine>, parts: &[Part]) -> Report {
         let began = Instant::now();
         let subject = Subject::new(Arc::clone(&engine)).await;
         let mut attempt = tokio::spawn((claim.attempt)(subject.clone()));
-        let outcome = tokio::time::timeout(BOUND, &mut attempt).await;
+        let outcome = tokio::time::timeout(BOUND * crate::slowness(), &mut attempt).await;
         attempt.abort();
         subject.end().await;
         let claim = claim.name;
