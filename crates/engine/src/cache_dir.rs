@@ -8,9 +8,9 @@ use belljar_core::environment;
 use rustix::process::geteuid;
 
 /// Where packages and what is known about interpreters are kept, unless an engine is set up
-/// otherwise: `$BELLJAR_CACHE`, or `belljar` in `$CACHE_DIRECTORY`, `$XDG_CACHE_HOME` or `~/.cache`.
-/// A service may have no `$HOME`. Then the home in `/etc/passwd` counts, if it is this user's.
-/// `None` if there is none of them. Then nothing is kept, and no packages can be installed.
+/// otherwise: `$BELLJAR_CACHE`, or `belljar` in `$CACHE_DIRECTORY`, `$XDG_CACHE_HOME` or
+/// `~/.cache`. A service may have no `$HOME`. Then the home in `/etc/passwd` counts, if it is this
+/// user's. `None` if there is none of them. Then nothing is kept, and no packages can be installed.
 pub fn default_cache_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // There may be several, with colons between them.

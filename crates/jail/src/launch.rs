@@ -101,9 +101,9 @@ const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to try everything out.
 const PROBED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Starts a jail, whose cells get groups of `cgroups`. Its program finds `passed_on`, and the spec's
-/// programs, at descriptor 3 and up. The standard error of jail and helper is a pipe. Blocks until
-/// the helper is there.
+/// Starts a jail, whose cells get groups of `cgroups`. Its program finds `passed_on`, and the
+/// spec's programs, at descriptor 3 and up. The standard error of jail and helper is a pipe. Blocks
+/// until the helper is there.
 pub fn launch(
     spec: &JailSpec,
     passed_on: &[BorrowedFd<'_>],
@@ -143,8 +143,8 @@ pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
         .ok_or_else(|| LaunchError::NoAnswer(io::Error::new(io::ErrorKind::InvalidData, "it cannot be read")))
 }
 
-/// A helper that does nothing, so that the group it is in is not empty. It ends when this is dropped
-/// or this process ends.
+/// A helper that does nothing, so that the group it is in is not empty. It ends when this is
+/// dropped, or when this process ends.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     helper: Child,

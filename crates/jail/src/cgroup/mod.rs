@@ -197,8 +197,8 @@ impl Surroundings {
 }
 
 impl Cgroups {
-    /// Claims every controller it can, and keeps the reason for each one it cannot. May ask systemd,
-    /// which takes some milliseconds.
+    /// Claims every controller it can, and keeps the reason for each one it cannot. May ask
+    /// systemd, which takes some milliseconds.
     pub fn detect(around: &Surroundings, options: GroupOptions) -> Self {
         if v2::is_mounted_at(&around.mount) {
             return match v2::Tree::claim(around, options) {

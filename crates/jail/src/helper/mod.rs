@@ -100,7 +100,7 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     outer_jail::enter(&spec, &jailed, &host, passed_on, lender)
 }
 
-/// Waits until the host has hung up or ended. A child that it forked may still hold the socket then.
+/// Waits until the host has hung up or ended. A child that it forked may still hold the socket.
 fn hold(descriptors: &[OwnedFd]) -> i32 {
     match descriptors.first() {
         Some(host) => i32::from(kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd()]).is_err()),

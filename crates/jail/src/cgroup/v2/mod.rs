@@ -1,8 +1,8 @@
 //! Version 2: one tree for all controllers.
 //!
 //! `place` decides below which group the groups of cells are made. It is a group that was delegated
-//! (`leaf`), or one that systemd is asked for (`scope`). `group_files` has the rules for what may be
-//! written into a group.
+//! (`leaf`), or one that systemd is asked for (`scope`). `group_files` has the rules for what may
+//! be written into a group.
 
 mod group_files;
 mod leaf;

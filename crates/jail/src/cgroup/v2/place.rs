@@ -89,8 +89,8 @@ pub(super) fn find(around: &Surroundings, options: GroupOptions) -> Result<(Plac
     Err(Missing { reason: reasons.join("; "), remedy })
 }
 
-/// The group at or above our own that was delegated. The one above is taken only if systemd says so,
-/// or if we are in a leaf that a host of ours has made in it.
+/// The group at or above our own that was delegated. The one above is taken only if systemd says
+/// so, or if we are in a leaf that a host of ours has made in it.
 fn delegated(own: &Group, around: &Surroundings) -> Option<Group> {
     let above = own.path.parent().filter(|_| own.path != around.mount).map(Group::at);
     let is_leaf = own.path.file_name().is_some_and(|name| name == LEAF);
