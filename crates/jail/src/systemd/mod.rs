@@ -73,17 +73,19 @@ impl Manager {
         let usual = PathBuf::from(format!("/run/user/{}", user.as_raw()));
         let mut places: Vec<PathBuf> = known.into_iter().chain([usual]).collect();
         places.dedup();
+        // Systemd itself first, as its own tools do. To connect to a bus would start it where
+        // nobody has used one yet.
         let sockets = places
             .iter()
-            .flat_map(|at| [(at.join("bus"), Peer::Bus), (at.join("systemd/private"), Peer::Service)]);
+            .flat_map(|at| [(at.join("systemd/private"), Peer::Service), (at.join("bus"), Peer::Bus)]);
         Some(Self { of_user: true, sockets: sockets.collect() })
     }
 
     /// The manager of the whole system. Everybody may ask it about units.
     pub(crate) fn of_the_system() -> Self {
         let sockets = vec![
-            ("/run/dbus/system_bus_socket".into(), Peer::Bus),
             ("/run/systemd/private".into(), Peer::Service),
+            ("/run/dbus/system_bus_socket".into(), Peer::Bus),
         ];
         Self { of_user: false, sockets }
     }
@@ -194,7 +196,7 @@ impl Manager {
         for (socket, peer) in &self.sockets {
             match Connection::open(socket, *peer, ANSWERED_WITHIN) {
                 Ok(connection) => return Ok((connection, *peer)),
-                // Where nobody listens, the next may do.
+                // Where nobody listens, or not to us, the next may do.
                 Err(BusError::Connection(error)) if is_absent(&error) => {}
                 Err(error) => last = Some(error),
             }
@@ -211,8 +213,8 @@ impl Manager {
 }
 
 fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    matches!(error.kind(), NotFound | ConnectionRefused)
+    use std::io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | ConnectionRefused | PermissionDenied)
 }
 
 /// How a job has ended, if the signal says so of this one.
