@@ -1,7 +1,7 @@
 //! `belljar completions` and `belljar man`: what `--help` says, for shells and for `man`.
 //!
-//! Both are made from the command line's own definition, so they are never out of date. `scripts/deb`
-//! puts them into the package.
+//! Both are made from the command line's own definition, so they are never out of date.
+//! `scripts/deb` puts them into the package.
 
 use std::path::Path;
 use std::{fs, io};
@@ -69,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// The names that a command and those below it go by: `belljar`, `belljar-ws`, `belljar-ws-new`.
-    /// They are put together here, and not by clap.
+    /// The names of a command and those below it: `belljar`, `belljar-ws`, `belljar-ws-new`. They
+    /// are put together here, and not by clap.
     fn names(command: &clap::Command, before: &str, found: &mut BTreeSet<String>) {
         let name = format!("{before}{}", command.get_name());
         for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
