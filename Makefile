@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short faults fuzz check fmt lint features deny reference bench bench-compare doctor clean
+.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ bench-compare: build ## the same job in what you would pick instead
 
 doctor: build ## what this machine lets us enforce
 	$(BELLJAR) doctor
+
+deb: build ## a package for Debian and Ubuntu, in target/deb
+	@scripts/deb
 
 clean: ## throw the build away
 	$(CARGO) clean

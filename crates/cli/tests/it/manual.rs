@@ -17,6 +17,20 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     assert_eq!(belljar(&["completions", "tcsh"], "").code, Some(2));
 }
 
+/// A shell reads the script without running it. One that is not installed is skipped.
+#[test]
+fn shells_parse_their_scripts() {
+    let directory = tempfile::tempdir().unwrap();
+    for (shell, only_parse) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
+        let script = directory.path().join(shell);
+        fs::write(&script, belljar(&["completions", shell], "").stdout).unwrap();
+        match Command::new(shell).arg(only_parse).arg(&script).output() {
+            Ok(output) => assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}"),
+            Err(error) => println!("{shell}: skipped ({error})"),
+        }
+    }
+}
+
 #[test]
 fn bash_completes_with_it() {
     let directory = tempfile::tempdir().unwrap();
