@@ -113,8 +113,8 @@ pub const CONTAINER_PROFILE: Remedy = Remedy {
 pub const UNIT_PROFILE: Remedy = Remedy {
     name: "unit_profile",
     when: "This is a service of systemd's that something is forbidden to.",
-    text: "its unit forbids it: remove `RestrictNamespaces=`, `PrivateUsers=`, `ProtectKernelTunables=`, \
-           `ProtectKernelLogs=`, `ProtectProc=` and `SystemCallFilter=` from it, and restart it",
+    text: "its unit forbids it: remove `RestrictNamespaces=`, `ProtectHostname=`, `ProtectKernelTunables=`, \
+           `ProtectKernelLogs=`, `SystemCallFilter=` and `RestrictAddressFamilies=` from it, and restart it",
 };
 
 /// A kernel that is too old, or built without something.

@@ -200,7 +200,10 @@ impl Zygote {
             Ok(Ok(lent)) => Ok(lent),
             Ok(Err(reason)) => Err(EngineError::Spawn {
                 name: self.name.clone(),
-                reason: format!("cannot mount what it may write to: {reason}"),
+                reason: format!(
+                    "cannot mount what it may write to under an id of its own ({reason}): that takes Linux 5.12 or later, \
+                     and a file system that can do it. An ordinary user needs neither"
+                ),
             }),
             Err(error) if is_out_of_descriptors(&error) => {
                 Err(EngineError::io("take over mounts for a cell")(error))

@@ -19,7 +19,12 @@ pub(super) fn probe_all() -> ProbeAnswer {
         }),
         ("pid_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWPID))),
         ("ipc_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWIPC))),
-        ("uts_namespace", || own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWUTS))),
+        ("uts_namespace", || {
+            own_namespace()?;
+            kernel::unshare_namespaces(kernel::CLONE_NEWUTS)?;
+            // A service may be allowed the one and not the other (`ProtectHostname=`).
+            kernel::set_hostname("belljar")
+        }),
         ("network_namespace", || {
             own_namespace()?;
             kernel::unshare_namespaces(kernel::CLONE_NEWNET)?;

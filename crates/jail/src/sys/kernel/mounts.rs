@@ -21,11 +21,10 @@ unsafe extern "C" {
     fn fchdir(fd: c_int) -> c_int;
 }
 
-const SYS_MOUNT_SETATTR: i64 = 442;
 const SYS_OPEN_TREE: i64 = 428;
 const SYS_MOVE_MOUNT: i64 = 429;
-const AT_EMPTY_PATH: c_uint = 0x1000;
-const AT_RECURSIVE: c_uint = 0x8000;
+pub(super) const AT_EMPTY_PATH: c_uint = 0x1000;
+pub(super) const AT_RECURSIVE: c_uint = 0x8000;
 const SYS_OPENAT2: i64 = 437;
 
 pub(crate) const MS_RDONLY: u64 = 1;
@@ -35,11 +34,6 @@ pub(crate) const MS_NOEXEC: u64 = 8;
 pub(crate) const MS_BIND: u64 = 0x1000;
 pub(crate) const MS_REC: u64 = 0x4000;
 pub(crate) const MS_PRIVATE: u64 = 0x4_0000;
-
-pub(crate) const MOUNT_ATTR_RDONLY: u64 = 1;
-pub(crate) const MOUNT_ATTR_NOSUID: u64 = 2;
-pub(crate) const MOUNT_ATTR_NODEV: u64 = 4;
-pub(crate) const MOUNT_ATTR_NOEXEC: u64 = 8;
 
 /// `mount(2)`. An empty `data` means none.
 pub(crate) fn mount_at(
@@ -56,33 +50,6 @@ pub(crate) fn mount_at(
     check(unsafe { mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data) }).map(drop)
 }
 
-#[repr(C)]
-#[derive(Default)]
-struct MountAttr {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    userns_fd: u64,
-}
-
-/// `mount_setattr(2)`: adds attributes to a mount and, if `recursive`, to everything mounted below
-/// it.
-pub(crate) fn add_mount_attributes(
-    target: impl AsRef<OsStr>,
-    attributes: u64,
-    recursive: bool,
-) -> io::Result<()> {
-    const AT_FDCWD: c_int = -100;
-    let target = c(target)?;
-    let attr = MountAttr { set: attributes, ..MountAttr::default() };
-    let flags = if recursive { AT_RECURSIVE } else { 0 };
-    // SAFETY: the pointers outlive the call and the size is that of the structure passed.
-    check_long(unsafe {
-        syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
-    })
-    .map(drop)
-}
-
 /// `open_tree(2)`: another mount of an open place and of everything mounted below it. It is nowhere
 /// yet, and goes when it is closed.
 pub(crate) fn copy_tree(place: RawFd) -> io::Result<OwnedFd> {
@@ -94,24 +61,6 @@ pub(crate) fn copy_tree(place: RawFd) -> io::Result<OwnedFd> {
         let fd = check_long(syscall(SYS_OPEN_TREE, place, c"".as_ptr(), flags))?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
     }
-}
-
-/// Adds attributes to every mount of a tree that is nowhere yet, cuts it off from what is mounted
-/// elsewhere, and shows its ids as `user_namespace` maps them, if there is one.
-pub(crate) fn prepare_tree(tree: RawFd, attributes: u64, user_namespace: Option<RawFd>) -> io::Result<()> {
-    const MOUNT_ATTR_IDMAP: u64 = 0x10_0000;
-    let attr = MountAttr {
-        set: attributes | user_namespace.map_or(0, |_| MOUNT_ATTR_IDMAP),
-        clear: 0,
-        propagation: MS_PRIVATE,
-        userns_fd: user_namespace.map_or(0, i64::from).cast_unsigned(),
-    };
-    let flags = AT_EMPTY_PATH | AT_RECURSIVE;
-    // SAFETY: the pointers outlive the call and the size is that of the structure passed.
-    check_long(unsafe {
-        syscall(SYS_MOUNT_SETATTR, tree, c"".as_ptr(), flags, &raw const attr, size_of::<MountAttr>())
-    })
-    .map(drop)
 }
 
 /// `move_mount(2)`: puts such a tree somewhere.
