@@ -11,6 +11,7 @@ mod scope;
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use belljar_core::remedies;
 
@@ -22,9 +23,18 @@ use super::{
     Surroundings,
 };
 
-/// The host's directory in the tree.
+/// The part of the tree that this host has.
 #[derive(Debug)]
 pub(super) struct Tree {
+    around: Surroundings,
+    options: GroupOptions,
+    /// Exchanged when systemd has ended it, as it does with all of a user's when they log out.
+    claimed: RwLock<Arc<Claimed>>,
+}
+
+/// The host's directory and where it is.
+#[derive(Debug)]
+struct Claimed {
     /// Dropped first. What its place becomes then depends on who is left there.
     owned: HostDirectory,
     controllers: Vec<Controller>,
@@ -42,24 +52,24 @@ impl Tree {
         around: &Surroundings,
         options: GroupOptions,
     ) -> Result<(Self, Vec<(Controller, Missing)>), Missing> {
-        let (place, owned) = place::find(around, options)?;
-        let directory = Group::at(&owned.path);
-        directory.hand_on().map_err(|error| Missing {
-            reason: format!("{}: {error}", owned.path.display()),
-            remedy: &remedies::DELEGATE,
-        })?;
-        let controllers = directory.handed_on();
+        let claimed = Claimed::new(around, options)?;
         let missing = CONTROLLERS
             .into_iter()
-            .filter(|controller| !controllers.contains(controller))
-            .map(|controller| (controller, why_missing(controller, around, &place)))
+            .filter(|controller| !claimed.controllers.contains(controller))
+            .map(|controller| (controller, why_missing(controller, around, &claimed.place)))
             .collect();
-        Ok((Self { owned, controllers, place }, missing))
+        let (around, claimed) = (around.clone(), RwLock::new(Arc::new(claimed)));
+        Ok((Self { around, options, claimed }, missing))
+    }
+
+    fn claimed(&self) -> Arc<Claimed> {
+        Arc::clone(&self.claimed.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn source(&self) -> GroupSource {
-        let group = self.place.group().path.clone();
-        match &self.place {
+        let claimed = self.claimed();
+        let group = claimed.place.group().path.clone();
+        match &claimed.place {
             Place::Root(_) => GroupSource::Root,
             Place::Delegated(_) => GroupSource::Delegated { group },
             Place::Scope(scope) => {
@@ -70,18 +80,68 @@ impl Tree {
 
     /// Puts a helper where its cells can be moved from.
     pub(super) fn admit(&self, helper: u32) -> Result<(), String> {
-        match &self.place {
+        let claimed = match self.claimed() {
+            ended if ended.is_gone() => self.claim_again(&ended)?,
+            claimed => claimed,
+        };
+        match &claimed.place {
             Place::Scope(scope) => scope.admit(helper),
             // It is there already, with the process that started it.
             Place::Delegated(_) | Place::Root(_) => Ok(()),
         }
     }
 
+    /// Asks for another place where systemd has ended the one there was. It must have every
+    /// controller that was promised.
+    fn claim_again(&self, ended: &Arc<Claimed>) -> Result<Arc<Claimed>, String> {
+        let mut current = self.claimed.write().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&current, ended) {
+            return Ok(Arc::clone(&current));
+        }
+        let claimed = Claimed::new(&self.around, self.options).map_err(|Missing { reason, remedy }| {
+            format!(
+                "systemd has ended the scope of its cells, and there is no other: {reason}. {}",
+                remedy.text
+            )
+        })?;
+        let lost = ended.controllers.iter().find(|controller| !claimed.controllers.contains(controller));
+        if let Some(lost) = lost {
+            return Err(format!("systemd no longer hands on the controller {}", lost.name()));
+        }
+        *current = Arc::new(claimed);
+        Ok(Arc::clone(&current))
+    }
+
     pub(super) fn limits_swap(&self) -> bool {
-        self.owned.path.join("memory.swap.max").exists()
+        self.claimed().limits_swap()
     }
 
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
+        self.claimed().create(name, limits)
+    }
+}
+
+impl Claimed {
+    fn new(around: &Surroundings, options: GroupOptions) -> Result<Self, Missing> {
+        let (place, owned) = place::find(around, options)?;
+        let directory = Group::at(&owned.path);
+        directory.hand_on().map_err(|error| Missing {
+            reason: format!("{}: {error}", owned.path.display()),
+            remedy: &remedies::DELEGATE,
+        })?;
+        Ok(Self { controllers: directory.handed_on(), owned, place })
+    }
+
+    /// Whether systemd has ended the scope that it made.
+    fn is_gone(&self) -> bool {
+        matches!(self.place, Place::Scope(_)) && !self.owned.path.is_dir()
+    }
+
+    fn limits_swap(&self) -> bool {
+        self.owned.path.join("memory.swap.max").exists()
+    }
+
+    fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
         const PERIOD_MICROS: f64 = 100_000.0;
         let path = self.owned.path.join(name);
         let mut settings = Vec::new();
@@ -216,7 +276,7 @@ mod tests {
         fs::write(owned.path.join("memory.swap.max"), "max").unwrap();
         let cell = owned.path.join("cell-1");
         let tree =
-            Tree { owned, controllers: CONTROLLERS.into(), place: Place::Root(Group::at(root.path())) };
+            Claimed { owned, controllers: CONTROLLERS.into(), place: Place::Root(Group::at(root.path())) };
         let limits = CgroupLimits {
             memory_bytes: 256 << 20,
             memory_and_swap_bytes: 384 << 20,
