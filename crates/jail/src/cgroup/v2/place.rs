@@ -140,3 +140,117 @@ fn remedy_for(around: &Surroundings, own: &Group, is_root_user: bool) -> &'stati
 fn said(group: &Path, error: &io::Error) -> String {
     format!("{}: {error}", group.display())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::{XattrFlags, setxattr};
+
+    use super::*;
+    use crate::cgroup::{Cgroups, Controller, GroupSource};
+
+    /// A tree of plain files, with this process in `a.service`, below what may be delegated.
+    struct Machine {
+        root: tempfile::TempDir,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            for group in ["", "system.slice", "system.slice/a.service", "system.slice/a.service/inner"] {
+                let group = root.path().join(group);
+                fs::create_dir_all(&group).unwrap();
+                for (file, text) in [
+                    ("cgroup.controllers", "cpu memory pids\n"),
+                    ("cgroup.subtree_control", "cpu memory pids\n"),
+                    ("cgroup.procs", ""),
+                    ("cgroup.type", "domain\n"),
+                ] {
+                    fs::write(group.join(file), text).unwrap();
+                }
+            }
+            fs::remove_file(root.path().join("cgroup.type")).unwrap();
+            Self { root }
+        }
+
+        fn group(&self, name: &str) -> std::path::PathBuf {
+            self.root.path().join("system.slice").join(name)
+        }
+
+        /// Leaves the mark of systemd. Returns false where the file system has no such marks.
+        fn delegate(&self, name: &str) -> bool {
+            let marked = setxattr(self.group(name), "user.delegate", b"1", XattrFlags::empty());
+            if marked.is_err() {
+                println!("groups: skipped (no extended attributes in {})", self.root.path().display());
+            }
+            marked.is_ok()
+        }
+
+        /// What is found from a place, with a systemd that does not answer.
+        fn look(&self, own: &str, options: GroupOptions) -> Cgroups {
+            let around = Surroundings {
+                mount: self.root.path().into(),
+                membership: format!("0::/system.slice/{own}\n"),
+                manager: Some(Manager::at_nowhere(false)),
+                in_container: false,
+            };
+            Cgroups::detect(&around, options)
+        }
+    }
+
+    #[test]
+    fn a_delegated_group_is_taken_and_left_as_it_was() {
+        let machine = Machine::new();
+        if !machine.delegate("a.service") {
+            return;
+        }
+        let group = machine.group("a.service");
+        for own in ["a.service", "a.service/inner"] {
+            let cgroups = machine.look(own, GroupOptions::default());
+            assert_eq!(cgroups.source(), GroupSource::Delegated { group: group.clone() });
+            assert_eq!(Group::at(&group).children().len(), 2, "there is a directory for the host's cells");
+            drop(cgroups);
+            assert_eq!(Group::at(&group).children(), [group.join("inner")]);
+        }
+    }
+
+    #[test]
+    fn a_program_that_forbids_it_is_not_moved() {
+        let machine = Machine::new();
+        if !machine.delegate("a.service") {
+            return;
+        }
+        let stay = GroupOptions { move_processes: false };
+        let cgroups = machine.look("a.service", stay);
+        assert_eq!(cgroups.source(), GroupSource::None);
+        let missing = cgroups.why_missing(Controller::Memory).unwrap();
+        assert_eq!(missing.remedy, &remedies::MOVE_PROCESSES);
+        assert!(!machine.group("a.service").join(LEAF).exists());
+        // Below the delegated group there is nothing to move.
+        let group = machine.group("a.service");
+        assert_eq!(machine.look("a.service/inner", stay).source(), GroupSource::Delegated { group });
+    }
+
+    #[test]
+    fn a_group_above_is_taken_by_its_mark_or_by_our_leaf_and_by_nothing_else() {
+        let machine = Machine::new();
+        assert_eq!(machine.look("a.service/inner", GroupOptions::default()).source(), GroupSource::None);
+        assert_eq!(machine.look("a.service", GroupOptions::default()).source(), GroupSource::None);
+        let leaf = machine.group("a.service").join(LEAF);
+        fs::create_dir(&leaf).unwrap();
+        fs::write(leaf.join("cgroup.procs"), "").unwrap();
+        fs::write(leaf.join("cgroup.type"), "domain\n").unwrap();
+        let found = machine.look(&format!("a.service/{LEAF}"), GroupOptions::default());
+        assert_eq!(found.source(), GroupSource::Delegated { group: machine.group("a.service") });
+    }
+
+    #[test]
+    fn what_is_to_do_depends_on_who_asks_from_where() {
+        let machine = Machine::new();
+        let cgroups = machine.look("a.service", GroupOptions::default());
+        let missing = cgroups.why_missing(Controller::Memory).unwrap();
+        assert_eq!(missing.remedy, &remedies::DELEGATE);
+        assert!(missing.reason.contains("is not there"), "{missing:?}");
+    }
+}
