@@ -38,7 +38,10 @@ pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(tokio::time::timeout(HANG * slowness(), waiting).await.is_ok(), "it never came about that {what}");
+    assert!(
+        tokio::time::timeout(HANG * slowness(), waiting).await.is_ok(),
+        "it never came about that {what}"
+    );
 }
 
 /// What a future gives.
