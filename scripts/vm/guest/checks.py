@@ -54,8 +54,8 @@ def everybody() -> int:
     swap = "fallocate -l 256M /swap && chmod 600 /swap && mkswap /swap >/dev/null && swapon /swap"
     subprocess.run(["sh", "-c", swap], check=True)
     # From here on there is swap, which must help nobody over a limit.
-    failed |= visit([machine.ROOT_DELEGATED], "all", "killed", "swap")
-    failed |= limited_by_the_unit(machine.ROOT_DELEGATED)
+    failed |= visit([machine.ROOT_LIMITED], "all", "killed", "swap")
+    failed |= limited_by_the_unit(machine.ROOT_LIMITED)
     failed |= visit([machine.USER_LOGIN], "all", "killed", "swap")
     failed |= visit([machine.USER_DELEGATED], "all", "killed")
     failed |= visit([machine.ROOT_UNCOUNTED, machine.USER_UNCOUNTED], "types")
