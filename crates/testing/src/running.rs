@@ -36,9 +36,12 @@ pub fn needs_isolation(why: &str) -> bool {
     is_missing
 }
 
-/// The default config without a stock of warm cells: a test makes those it needs.
+/// The default config without a stock of warm cells: a test makes those it needs. On a slow machine
+/// scripts have longer.
 pub fn config() -> SandboxConfig {
-    SandboxConfig { pool_size: 0, ..SandboxConfig::default() }
+    let mut config = SandboxConfig { pool_size: 0, ..SandboxConfig::default() };
+    config.resource_limits.execution_timeout_sec *= f64::from(slowness());
+    config
 }
 
 /// A config for a test that raises limits to have room. Where nothing is limited there is room.

@@ -30,8 +30,6 @@ victim = looks.Victim()
 PARTS: dict[str, tuple[Callable[[], Line | list[Line]], ...]] = {
     "all": (victim.start, looks.doctor, without_home, *(claim.look for claim in claims.CLAIMS)),
     "killed": (victim.kill,),
-    # It takes what the whole unit may have, so nobody else should be there.
-    "unit-limit": (claims.UNIT_LIMIT.look,),
     "swap": (claims.SWAP.look,),
     "types": (looks.types_of_groups,),
 }
@@ -52,30 +50,44 @@ def inside(identity: str, parts: list[str]) -> int:
 
 def everybody() -> int:
     """Starts this program as each identity, and looks at what is left."""
-    failed = as_one(machine.ROOT_SERVICE, "all", "killed")
+    failed = visit([machine.ROOT_SERVICE], "all", "killed")
     swap = "fallocate -l 256M /swap && chmod 600 /swap && mkswap /swap >/dev/null && swapon /swap"
     subprocess.run(["sh", "-c", swap], check=True)
     # From here on there is swap, which must help nobody over a limit.
-    failed |= as_one(machine.ROOT_SERVICE, "swap")
-    failed |= as_one(machine.ROOT_DELEGATED, "all", "killed", "unit-limit")
-    failed |= as_one(machine.USER_LOGIN, "all", "killed", "swap")
-    failed |= as_one(machine.USER_DELEGATED, "all", "killed")
-    failed |= as_one(machine.ROOT_UNCOUNTED, "types")
-    failed |= as_one(machine.USER_UNCOUNTED, "types")
+    failed |= visit([machine.ROOT_LIMITED], "all", "killed", "swap")
+    failed |= limited_by_the_unit(machine.ROOT_LIMITED)
+    failed |= visit([machine.USER_LOGIN], "all", "killed", "swap")
+    failed |= visit([machine.USER_DELEGATED], "all", "killed")
+    failed |= visit([machine.ROOT_UNCOUNTED, machine.USER_UNCOUNTED], "types")
     return int(failed)
 
 
-def as_one(who: machine.Identity, *parts: str) -> bool:
-    """Whether something failed."""
-    # Once before it counts: sessions and buses start what they need, and keep it.
-    subprocess.run(who.command("true"), check=True)
+def visit(identities: list[machine.Identity], *parts: str) -> bool:
+    """Looks at these claims as these identities, at the same time. Whether something failed."""
+    for who in identities:
+        # Once before it counts: sessions and buses start what they need, and keep it.
+        subprocess.run(who.command("true"), check=True)
     begun, before = time.monotonic(), machine.Census.taken()
-    ran = subprocess.run(who.command(sys.executable, "-B", __file__, "--inside", who.name, *parts))
+    commands = [
+        who.command(sys.executable, "-B", __file__, "--inside", who.name, *parts) for who in identities
+    ]
+    running = [subprocess.Popen(command) for command in commands]
+    codes = [each.wait() for each in running]
     left = before.left_over()
     seen = f"{left or 'nothing'} more than {before.counts()}"
-    print(f"{who.name:<14} {Line('what is left', not left, 'nothing', seen)}", flush=True)
-    print(f"{who.name:<14} took    {time.monotonic() - begun:.0f} s", flush=True)
-    return ran.returncode != 0 or bool(left)
+    print(f"{'afterwards':<14} {Line('what is left', not left, 'nothing', seen)}", flush=True)
+    print(
+        f"{'afterwards':<14} {', '.join(w.name for w in identities)}: {time.monotonic() - begun:.0f} s",
+        flush=True,
+    )
+    return any(codes) or bool(left)
+
+
+def limited_by_the_unit(who: machine.Identity) -> bool:
+    """Whether it failed. Belljar is all there is in the unit, whose memory it takes."""
+    line = claims.UNIT_LIMIT.look(start=who.start)
+    print(f"{who.name:<14} {line}", flush=True)
+    return not line.holds
 
 
 if __name__ == "__main__":

@@ -68,8 +68,20 @@ class Claim:
     expected: str
     holds: Callable[[Seen], bool]
 
-    def look(self, environment: Mapping[str, str] | None = None) -> Line:
-        command = [BELLJAR, "run", "--json", "--no-stdin", "--timeout", "60s", *self.flags, "-c", self.script]
+    def look(self, environment: Mapping[str, str] | None = None, start: tuple[str, ...] = ()) -> Line:
+        """Runs the script and judges. `start` is a command that starts Belljar as somebody else."""
+        command = [
+            *start,
+            BELLJAR,
+            "run",
+            "--json",
+            "--no-stdin",
+            "--timeout",
+            "60s",
+            *self.flags,
+            "-c",
+            self.script,
+        ]
         ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=HANG)
         result = json.loads(ran.stdout) if ran.stdout.startswith("{") else {}
         seen = Seen(ran.returncode, result, ran.stderr)

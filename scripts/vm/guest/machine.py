@@ -47,7 +47,10 @@ _HOME = "Environment=HOME=/root"
 
 ROOT_SERVICE = Identity("root-service", "root in a plain system service", _system(_HOME))
 ROOT_DELEGATED = Identity(
-    "root-delegated",
+    "root-delegated", "root in a system service with `Delegate=yes`", _system(_HOME, "Delegate=yes")
+)
+ROOT_LIMITED = Identity(
+    "root-limited",
     "root in a system service with `Delegate=yes` and `MemoryMax=384M`",
     _system(_HOME, "Delegate=yes", "MemoryMax=384M"),
 )

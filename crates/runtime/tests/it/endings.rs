@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use belljar_runtime::{ExecutionRequest, Sandbox, SandboxConfig, Verdict};
-use belljar_testing::{config, data, has, needs_isolation, processes_below, run, runtime, sandbox_with};
+use belljar_testing::{
+    config, data, has, needs_isolation, processes_below, run, runtime, sandbox_with, slowness,
+};
 
 async fn next_run_works(sandbox: &Sandbox) {
     assert_eq!(data(&run(sandbox, "emit_result('fine')").await), "\"fine\"");
@@ -204,7 +206,9 @@ async fn usage_is_measured_where_it_can_be() {
     assert!(usage.wall_ms >= 300.0, "{usage:?}");
     if has(&runtime, "cgroup_memory") {
         let cpu = usage.cpu_ms.unwrap();
-        assert!((270.0..600.0).contains(&cpu), "0.3 s of work were counted as {cpu} ms");
+        // A cell works before and after its script, too.
+        let most = 300.0 + 300.0 * f64::from(slowness());
+        assert!((270.0..most).contains(&cpu), "0.3 s of work were counted as {cpu} ms");
         let peak = usage.peak_memory_bytes.unwrap();
         assert!((50 << 20..80 << 20).contains(&peak), "50 MiB were counted as {peak}");
     }
