@@ -24,10 +24,24 @@ pub struct InUse {
 impl Store {
     /// Says that somebody works in a workspace. An error if it is not there any more.
     pub fn begin_use(&self, name: &WorkspaceName) -> io::Result<InUse> {
+        let is_there = || std::fs::symlink_metadata(self.0.path.join(name.as_str()));
+        // To lock makes a file, and there is to be none without a workspace.
+        is_there()?;
         let in_use = self.lock(name, FileLock::try_share)?;
-        // Only now: whoever removes it has the lock until it is gone.
-        std::fs::symlink_metadata(self.0.path.join(name.as_str()))?;
-        Ok(in_use)
+        // Once more: whoever removes it has the lock until it is gone.
+        match is_there() {
+            Ok(_) => Ok(in_use),
+            Err(gone) => {
+                drop(in_use);
+                // The file is removed only by one who has all of the lock.
+                if let Ok(_alone) = self.end_use(name)
+                    && is_there().is_err()
+                {
+                    self.forget_use(name);
+                }
+                Err(gone)
+            }
+        }
     }
 
     /// Keeps everybody out of a workspace that is about to go.
@@ -90,6 +104,7 @@ mod tests {
         ours.remove(&name).unwrap();
         drop(forked);
         assert_eq!(theirs.begin_use(&name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "something is left in the store");
         ours.remove(&name).unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "something is left in the store");
     }

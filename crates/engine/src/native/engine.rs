@@ -288,7 +288,11 @@ impl Engine for NativeEngine {
             self.settings.provisioner.settle().await;
             // Nothing is lost if this is cut short. Cells are killed when they are dropped; this
             // only waits until they are tidied up.
-            let _ = on_a_thread("belljar-settle", move || resources.reaper.wait_until_idle()).await;
+            let _ = on_a_thread("belljar-settle", move || {
+                resources.reaper.wait_until_idle();
+                resources.cgroups.settle();
+            })
+            .await;
         })
     }
 }

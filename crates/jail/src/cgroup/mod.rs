@@ -244,6 +244,13 @@ impl Cgroups {
         }
     }
 
+    /// Lets go of what only waits for more cells. If there are more, it is claimed again.
+    pub fn settle(&self) {
+        if let Trees::V2(tree) = &self.trees {
+            tree.settle();
+        }
+    }
+
     /// Puts a helper where its cells can be moved from, before it makes a jail.
     pub(crate) fn admit(&self, helper: u32) -> io::Result<()> {
         match &self.trees {

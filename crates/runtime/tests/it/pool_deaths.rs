@@ -2,20 +2,19 @@
 
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
 use belljar_testing::{
-    HANG, config, data, eventually, kill, processes_below, processes_called, run, runtime, sandbox_with,
-    signal,
+    HANG, children_of, config, data, eventually, kill, processes_below, processes_called, run, runtime,
+    sandbox_with, signal,
 };
 
 fn with_stock(pool_size: usize) -> SandboxConfig {
     SandboxConfig { pool_size, ..config() }
 }
 
-/// The zygote: the child of the helper, which is our only child.
+/// The zygote: the child of a helper. A helper that only holds a group has none.
 fn zygote() -> u32 {
-    let all = processes_below(std::process::id());
-    *all.iter()
-        .find(|pid| processes_below(**pid).len() + 2 == all.len())
-        .expect("helper, zygote, and the rest below it")
+    let helpers = processes_called("belljar-jail");
+    let children = helpers.iter().flat_map(|helper| children_of(*helper));
+    children.into_iter().next().expect("a helper has a zygote")
 }
 
 #[tokio::test]
@@ -182,4 +181,30 @@ async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
         .err()
         .expect("it dies");
     assert!(error.to_string().contains("cannot bear it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_scope_that_systemd_ends_is_asked_for_again() {
+    if !belljar_testing::only_on("native", "containers are in scopes of their daemon's") {
+        return;
+    }
+    let Some(runtime) = runtime() else { return };
+    let source = runtime.capabilities().control_groups.clone();
+    let Some(unit) = source.split([' ', ',']).find(|word| word.ends_with(".scope")) else {
+        println!("scope: skipped (control groups are {source})");
+        return;
+    };
+    let sandbox = sandbox_with(&runtime, with_stock(1)).await;
+    sandbox.warm(1).await.unwrap();
+    let manager = if source.contains("user's") { "--user" } else { "--system" };
+    let stopped = std::process::Command::new("systemctl").args([manager, "stop", unit]).status().unwrap();
+    assert!(stopped.success(), "{stopped}");
+    eventually("its cells and its zygote are gone, and there are others", || {
+        let stats = sandbox.stats();
+        stats.revived >= 1 && stats.idle == 1
+    })
+    .await;
+    let result = run(&sandbox, "emit_result(open('/proc/self/cgroup').read())").await;
+    assert_eq!(result.verdict, Verdict::Ok);
+    assert!(result.usage.cpu_ms.is_some(), "it is counted, too: {result:?}");
 }

@@ -91,6 +91,13 @@ impl Tree {
         }
     }
 
+    /// Lets go of what only waits for more cells.
+    pub(super) fn settle(&self) {
+        if let Place::Scope(scope) = &self.claimed().place {
+            scope.let_go();
+        }
+    }
+
     /// Asks for another place where systemd has ended the one there was. It must have every
     /// controller that was promised.
     fn claim_again(&self, ended: &Arc<Claimed>) -> Result<Arc<Claimed>, String> {
@@ -132,9 +139,8 @@ impl Claimed {
         Ok(Self { controllers: directory.handed_on(), owned, place })
     }
 
-    /// Whether systemd has ended the scope that it made.
     fn is_gone(&self) -> bool {
-        matches!(self.place, Place::Scope(_)) && !self.owned.path.is_dir()
+        matches!(&self.place, Place::Scope(scope) if scope.is_gone())
     }
 
     fn limits_swap(&self) -> bool {

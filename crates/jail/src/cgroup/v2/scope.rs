@@ -15,6 +15,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::super::HostDirectory;
 use super::group_files::Group;
@@ -31,7 +32,8 @@ pub(super) struct Scope {
     pub(super) unit: String,
     pub(super) group: Group,
     pub(super) manager: Manager,
-    _anchor: Anchor,
+    /// `None` once nobody needs it any more.
+    anchor: Mutex<Option<Anchor>>,
 }
 
 impl Scope {
@@ -50,7 +52,7 @@ impl Scope {
         manager.start_scope(&unit, anchor.id(), &wishes).map_err(|error| error.to_string())?;
         let place = group_of(anchor.id()).ok_or("the helper that was to hold the scope has ended")?;
         let group = Group::at(mount.join(place.trim_start_matches('/')));
-        let scope = Self { unit, group, manager: manager.clone(), _anchor: anchor };
+        let scope = Self { unit, group, manager: manager.clone(), anchor: Mutex::new(Some(anchor)) };
         let directory =
             scope.furnish().map_err(|error| format!("{}: {error}", scope.group.path.display()))?;
         Ok((scope, directory))
@@ -62,6 +64,17 @@ impl Scope {
         jails.admit_all_of(&self.group)?;
         self.group.hand_on()?;
         HostDirectory::claim(&self.group.path)
+    }
+
+    /// Lets go of it. It ends with the last helper in it.
+    pub(super) fn let_go(&self) {
+        drop(self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Whether it is about to end, or systemd has ended it.
+    pub(super) fn is_gone(&self) -> bool {
+        let is_held = self.anchor.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        !is_held || !self.group.child(JAILS).path.is_dir()
     }
 
     /// Puts a helper into it, before it makes a jail.
