@@ -292,7 +292,7 @@ mod tests {
         };
         let mut arguments = Writer::default();
         arguments.text("hi");
-        let expected = b"l\x01\0\x01\x07\0\0\0\x05\0\0\0\x5f\0\0\0\
+        let expected = b"l\x01\0\x01\x07\0\0\0\x05\0\0\0\x57\0\0\0\
             \x01\x01o\0\x02\0\0\0/a\0\0\0\0\0\0\
             \x02\x01s\0\x0d\0\0\0org.example.I\0\0\0\
             \x03\x01s\0\x01\0\0\0M\0\0\0\0\0\0\0\

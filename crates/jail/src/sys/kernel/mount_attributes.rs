@@ -161,10 +161,25 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_a_mount_are_read() {
-        // Every Linux mounts it without programs and devices.
-        let attributes = attributes_of(Path::new("/proc")).unwrap();
-        assert_eq!(attributes & MOUNT_ATTR_NOSUID, MOUNT_ATTR_NOSUID);
+    fn attributes_of_a_mount_are_what_the_kernel_lists() {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        for path in ["/", "/proc", "/sys", "/dev"] {
+            let of_path = |line: &&str| line.split(' ').nth(1) == Some(path);
+            // What was mounted last is on top.
+            let Some(line) = mounts.lines().rfind(of_path) else { continue };
+            let options: Vec<&str> = line.split(' ').nth(3).unwrap().split(',').collect();
+            let attributes = attributes_of(Path::new(path)).unwrap();
+            for (name, flag) in [
+                ("ro", MOUNT_ATTR_RDONLY),
+                ("nosuid", MOUNT_ATTR_NOSUID),
+                ("nodev", MOUNT_ATTR_NODEV),
+                ("noexec", MOUNT_ATTR_NOEXEC),
+                ("noatime", 0x400),
+                ("relatime", 0x20_0000),
+            ] {
+                assert_eq!(options.contains(&name), attributes & flag != 0, "{name}: {line}");
+            }
+        }
         assert!(attributes_of(Path::new("/nowhere/at/all")).is_err());
     }
 }
