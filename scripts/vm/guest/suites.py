@@ -1,6 +1,6 @@
 """The long form: test programs as everybody, what they leave, and a report in Markdown.
 
-    python3 suites.py WORKSPACE [IDENTITY…]   in the machine, as root
+    python3 suites.py WORKSPACE [IDENTITY…] [SUITE…]   in the machine, as root
 
 `/job` has `tree` (the sources, with test programs where nextest looks for them), `cargo-nextest` and
 `belljar`. Tests know where their sources were when they were compiled, so the tree is shown there.
@@ -76,10 +76,10 @@ class Visit:
         return not self.left and all(suite.is_good for suite in self.suites)
 
 
-def filterset() -> str:
-    """All suites, as nextest is asked for them."""
-    each = [f"binary_id({program}) & test(/^({'|'.join(tests)})/)" for program, tests in SUITES.values()]
-    return " | ".join(f"({one})" for one in each)
+def filterset(suites: list[str]) -> str:
+    """Suites, as nextest is asked for them."""
+    chosen = [SUITES[name] for name in suites]
+    return " | ".join(f"(binary_id({program}) & test(/^({'|'.join(tests)})/))" for program, tests in chosen)
 
 
 def suite_of(test: str) -> str:
@@ -88,17 +88,17 @@ def suite_of(test: str) -> str:
     return next(suite for suite, (own, names) in SUITES.items() if own == program and name.startswith(names))
 
 
-def run_suites(who: machine.Identity) -> list[Suite]:
-    """Runs all tests at once, so that short ones pass the time of long ones."""
+def run_suites(who: machine.Identity, names: list[str]) -> list[Suite]:
+    """Runs the tests of all suites at once, so that short ones pass the time of long ones."""
     command = [
-        *("/job/cargo-nextest", "nextest", "run", "--profile", "vm", "--filterset", filterset()),
+        *("/job/cargo-nextest", "nextest", "run", "--profile", "vm", "--filterset", filterset(names)),
         *("--binaries-metadata", f"{TREE}/target/nextest/binaries-metadata.json"),
         *("--cargo-metadata", f"{TREE}/target/nextest/cargo-metadata.json"),
         *("--workspace-remap", str(TREE), "--target-dir-remap", f"{TREE}/target"),
         *("--config-file", f"{TREE}/.config/nextest.toml"),
         *("--color", "never", "--status-level", "pass", "--success-output", "immediate"),
     ]
-    suites, test = {name: Suite(name) for name in SUITES}, ""
+    suites, test = {name: Suite(name) for name in names}, ""
     started = who.command(*command, **ENVIRONMENT)
     with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         assert running.stdout is not None
@@ -121,14 +121,14 @@ def run_suites(who: machine.Identity) -> list[Suite]:
     return list(suites.values())
 
 
-def visit(who: machine.Identity) -> Visit:
+def visit(who: machine.Identity, suite_names: list[str]) -> Visit:
     """Runs everything as one identity, and looks at what is left."""
     begun = time.monotonic()
     shown = "cat /proc/self/cgroup; loginctl --no-legend --no-pager list-sessions || true"
     place = output_of(who.command("sh", "-c", shown))
     before = machine.Census.taken()
     doctor = output_of(who.command("/job/belljar", "doctor"))
-    suites = run_suites(who)
+    suites = run_suites(who, suite_names)
     left = before.left_over()
     return Visit(who, place, doctor, before.counts(), left, suites, time.monotonic() - begun)
 
@@ -173,10 +173,12 @@ def main(workspace: str, names: list[str]) -> int:
     subprocess.run(["chmod", "-R", "a+rwX", str(TREE)], check=True)
     Path(workspace).parent.mkdir(parents=True, exist_ok=True)
     Path(workspace).symlink_to(TREE)
-    identities = [who for who in machine.IDENTITIES if not names or who.name in names]
-    visits = []
+    # Without a name of its kind, everything.
+    identities = [who for who in machine.IDENTITIES if who.name in names] or machine.IDENTITIES
+    suites = [name for name in SUITES if name in names] or list(SUITES)
+    visits: list[Visit] = []
     for who in identities:
-        visits.append(visit(who))
+        visits.append(visit(who, suites))
         # Of all so far, in case that time runs out.
         print(f"== report\n{report(visits, time.monotonic() - begun)}\n== end of report", flush=True)
     return 0 if visits and all(seen.is_good for seen in visits) else 1
