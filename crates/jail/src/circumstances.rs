@@ -33,14 +33,12 @@ impl Circumstances {
     pub(crate) fn here() -> Self {
         let holds = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
         let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        // A user's manager is a service, too, and so is everything in a session of theirs.
-        let unit = group.lines().filter_map(|line| line.rsplit('/').next());
         Self {
             apparmor_restricts: holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
             clone_is_off: holds("/proc/sys/kernel/unprivileged_userns_clone", "0"),
             none_allowed: holds("/proc/sys/user/max_user_namespaces", "0"),
             in_container: is_container(),
-            in_service: unit.into_iter().any(|unit| unit.ends_with(".service")),
+            in_service: group.lines().any(is_in_service),
         }
     }
 
@@ -65,9 +63,34 @@ impl Circumstances {
     }
 }
 
+/// Whether a line of `/proc/self/cgroup` is that of a process in a service. Its innermost unit
+/// counts: a user's manager is a service too, with everything of theirs in it. A service may have
+/// groups below its own, such as the leaf that we move to.
+fn is_in_service(line: &str) -> bool {
+    let unit = line.rsplit('/').find(|part| [".service", ".scope"].iter().any(|kind| part.ends_with(kind)));
+    unit.is_some_and(|unit| unit.ends_with(".service"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_in_the_service_that_is_its_innermost_unit() {
+        let users = "0::/user.slice/user-1000.slice/user@1000.service";
+        for (line, expected) in [
+            ("0::/system.slice/a.service".to_owned(), true),
+            ("0::/system.slice/a.service/belljar-host".to_owned(), true),
+            ("1:name=systemd:/system.slice/a.service".to_owned(), true),
+            (format!("{users}/app.slice/a.service/belljar-host"), true),
+            (format!("{users}/app.slice/a.scope"), false),
+            (format!("{users}/init.scope"), false),
+            ("0::/user.slice/user-1000.slice/session-2.scope".to_owned(), false),
+            ("0::/".to_owned(), false),
+        ] {
+            assert_eq!(is_in_service(&line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn each_known_cause_has_its_remedy() {
