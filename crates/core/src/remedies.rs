@@ -1,8 +1,8 @@
 //! What to do about a machine that does not let us enforce something.
 //!
-//! `belljar doctor` prints these. Each has been followed on a machine that lacks the thing, and led
-//! to the state it promises: `scripts/vm/remedies.py` makes the fault, does what the text says and
-//! looks again.
+//! `belljar doctor` prints these. `scripts/vm/guest/remedies.py` makes each fault on a stock machine,
+//! does what the text says, and looks whether that led to the state it promises. It takes what is
+//! between backticks literally.
 
 /// What to do about one thing.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Remedy {
 /// A service or session whose group was not delegated to it.
 pub const DELEGATE: Remedy = Remedy {
     name: "delegate",
-    when: "This process is in a unit of the system's that was not delegated to it, and no scope can be had.",
+    when: "Root, or the user of a service of the system's: its unit was not delegated, and no scope can be had.",
     text: "put `Delegate=yes` into the [Service] part of its unit (systemctl edit UNIT), and restart it",
 };
 
@@ -33,8 +33,8 @@ pub const LINGER: Remedy = Remedy {
 pub const WRITABLE_GROUPS: Remedy = Remedy {
     name: "writable_groups",
     when: "Control groups are mounted read-only for this service.",
-    text: "remove `ProtectControlGroups=` from its unit (and `ProtectSystem=strict` without \
-           `ReadWritePaths=/sys/fs/cgroup`), and restart it",
+    text: "remove `ProtectControlGroups=`, and any `ReadOnlyPaths=` that covers /sys/fs/cgroup, from its unit, \
+           and restart it",
 };
 
 /// A user's manager that was not given all controllers.
@@ -114,7 +114,8 @@ pub const UNIT_PROFILE: Remedy = Remedy {
     name: "unit_profile",
     when: "This is a service of systemd's that something is forbidden to.",
     text: "its unit forbids it: remove `RestrictNamespaces=`, `ProtectHostname=`, `ProtectKernelTunables=`, \
-           `ProtectKernelLogs=`, `SystemCallFilter=` and `RestrictAddressFamilies=` from it, and restart it",
+           `ProtectKernelLogs=`, `SystemCallFilter=`, `RestrictAddressFamilies=` and `CapabilityBoundingSet=` \
+           from it, and restart it",
 };
 
 /// A kernel that is too old, or built without something.

@@ -46,6 +46,8 @@ impl Circumstances {
     pub(crate) fn remedy(self, errno: Option<i32>) -> &'static str {
         const EPERM: i32 = 1;
         const EACCES: i32 = 13;
+        /// What `RestrictAddressFamilies=` answers.
+        const EAFNOSUPPORT: i32 = 97;
         if let Some(remedy) = errno.and_then(shortage) {
             return remedy;
         }
@@ -53,13 +55,19 @@ impl Circumstances {
             (Self { apparmor_restricts: true, .. }, _) => &remedies::APPARMOR,
             (Self { clone_is_off: true, .. }, _) => &remedies::USERNS_CLONE,
             (Self { none_allowed: true, .. }, _) => &remedies::MAX_USER_NAMESPACES,
-            (Self { in_service: true, in_container: false, .. }, Some(EPERM | EACCES)) => {
-                &remedies::UNIT_PROFILE
-            }
-            (_, Some(EPERM | EACCES)) => &remedies::CONTAINER_PROFILE,
+            (_, Some(EPERM | EACCES)) => return self.remedy_for_filter(),
+            (Self { in_service: true, .. }, Some(EAFNOSUPPORT)) => return self.remedy_for_filter(),
             _ => &remedies::KERNEL,
         };
         remedy.text
+    }
+
+    /// What to do about somebody who filters system calls, or covers files.
+    pub(crate) fn remedy_for_filter(self) -> &'static str {
+        match self {
+            Self { in_service: true, in_container: false, .. } => remedies::UNIT_PROFILE.text,
+            _ => remedies::CONTAINER_PROFILE.text,
+        }
     }
 }
 
@@ -102,6 +110,7 @@ mod tests {
             (Circumstances { none_allowed: true, ..here }, Some(28), remedies::MAX_USER_NAMESPACES.text),
             (Circumstances { in_container: true, ..here }, EPERM, remedies::CONTAINER_PROFILE.text),
             (Circumstances { in_service: true, ..here }, EPERM, remedies::UNIT_PROFILE.text),
+            (Circumstances { in_service: true, ..here }, Some(97), remedies::UNIT_PROFILE.text),
             (here, EPERM, remedies::CONTAINER_PROFILE.text),
             (Circumstances { in_container: true, ..here }, Some(11), "ulimit -u"),
             (here, Some(12), "no memory left"),
