@@ -17,8 +17,11 @@ pub(crate) fn is_container() -> bool {
 /// What is known about the machine and this process's place in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Circumstances {
-    /// Ubuntu 23.10 and later: AppArmor gives user namespaces only to programs with a profile.
+    /// Ubuntu 23.10 and later: AppArmor gives user namespaces only to programs with a profile, and
+    /// this one has none.
     apparmor_restricts: bool,
+    /// This program has an AppArmor profile that forbids what it does not allow.
+    apparmor_confines: bool,
     /// The switch of Debian and others.
     clone_is_off: bool,
     /// The kernel's own limit is zero.
@@ -33,8 +36,13 @@ impl Circumstances {
     pub(crate) fn here() -> Self {
         let holds = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
         let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        // The profile, and its mode in brackets: `belljar (unconfined)`.
+        let profile = fs::read_to_string("/proc/self/attr/apparmor/current").unwrap_or_default();
+        let has_profile = profile.trim_end().ends_with(')');
         Self {
-            apparmor_restricts: holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+            apparmor_restricts: !has_profile
+                && holds("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+            apparmor_confines: profile.trim_end().ends_with("(enforce)"),
             clone_is_off: holds("/proc/sys/kernel/unprivileged_userns_clone", "0"),
             none_allowed: holds("/proc/sys/user/max_user_namespaces", "0"),
             in_container: is_container(),
@@ -46,6 +54,8 @@ impl Circumstances {
     pub(crate) fn remedy(self, errno: Option<i32>) -> &'static str {
         const EPERM: i32 = 1;
         const EACCES: i32 = 13;
+        /// The limit is reached. The kernel says the same if it is zero.
+        const ENOSPC: i32 = 28;
         /// What `RestrictAddressFamilies=` answers.
         const EAFNOSUPPORT: i32 = 97;
         if let Some(remedy) = errno.and_then(shortage) {
@@ -54,7 +64,10 @@ impl Circumstances {
         let remedy = match (self, errno) {
             (Self { apparmor_restricts: true, .. }, _) => &remedies::APPARMOR,
             (Self { clone_is_off: true, .. }, _) => &remedies::USERNS_CLONE,
-            (Self { none_allowed: true, .. }, _) => &remedies::MAX_USER_NAMESPACES,
+            (Self { none_allowed: true, .. }, _) | (_, Some(ENOSPC)) => &remedies::MAX_USER_NAMESPACES,
+            (Self { apparmor_confines: true, in_container: false, .. }, Some(EACCES)) => {
+                &remedies::APPARMOR_PROFILE
+            }
             (_, Some(EPERM | EACCES)) => return self.remedy_for_filter(),
             (Self { in_service: true, .. }, Some(EAFNOSUPPORT)) => return self.remedy_for_filter(),
             _ => &remedies::KERNEL,
@@ -108,6 +121,13 @@ mod tests {
             (Circumstances { apparmor_restricts: true, ..here }, EPERM, remedies::APPARMOR.text),
             (Circumstances { clone_is_off: true, ..here }, EPERM, remedies::USERNS_CLONE.text),
             (Circumstances { none_allowed: true, ..here }, Some(28), remedies::MAX_USER_NAMESPACES.text),
+            (Circumstances { apparmor_confines: true, ..here }, Some(13), remedies::APPARMOR_PROFILE.text),
+            (
+                Circumstances { apparmor_confines: true, in_service: true, ..here },
+                EPERM,
+                remedies::UNIT_PROFILE.text,
+            ),
+            (here, Some(28), remedies::MAX_USER_NAMESPACES.text),
             (Circumstances { in_container: true, ..here }, EPERM, remedies::CONTAINER_PROFILE.text),
             (Circumstances { in_service: true, ..here }, EPERM, remedies::UNIT_PROFILE.text),
             (Circumstances { in_service: true, ..here }, Some(97), remedies::UNIT_PROFILE.text),
