@@ -1,8 +1,8 @@
 //! What to do about a machine that does not let us enforce something.
 //!
-//! `belljar doctor` prints these. Each has been followed on a machine that lacks the thing, and led
-//! to the state it promises: `scripts/vm/remedies.py` makes the fault, does what the text says and
-//! looks again.
+//! `belljar doctor` prints these. `scripts/vm/guest/remedies.py` makes each fault on a stock machine,
+//! does what the text says, and looks whether that led to the state it promises. It takes what is
+//! between backticks literally.
 
 /// What to do about one thing.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub struct Remedy {
 /// A service or session whose group was not delegated to it.
 pub const DELEGATE: Remedy = Remedy {
     name: "delegate",
-    when: "This process is in a unit of the system's that was not delegated to it, and no scope can be had.",
-    text: "put `Delegate=yes` into the [Service] part of its unit (systemctl edit UNIT), and restart it",
+    when: "Root, or the user of a service of the system's: its unit was not delegated, and no scope can be had.",
+    text: "put `Delegate=yes` into the [Service] part of its unit (`systemctl edit UNIT`), and restart it",
 };
 
 /// A user without a manager to ask.
@@ -33,8 +33,8 @@ pub const LINGER: Remedy = Remedy {
 pub const WRITABLE_GROUPS: Remedy = Remedy {
     name: "writable_groups",
     when: "Control groups are mounted read-only for this service.",
-    text: "remove `ProtectControlGroups=` from its unit (and `ProtectSystem=strict` without \
-           `ReadWritePaths=/sys/fs/cgroup`), and restart it",
+    text: "remove `ProtectControlGroups=`, and any `ReadOnlyPaths=` that covers /sys/fs/cgroup, from its unit, \
+           and restart it",
 };
 
 /// A user's manager that was not given all controllers.
@@ -80,10 +80,18 @@ pub const MOVE_PROCESSES: Remedy = Remedy {
 /// Ubuntu's restriction.
 pub const APPARMOR: Remedy = Remedy {
     name: "apparmor",
-    when: "`kernel.apparmor_restrict_unprivileged_userns` is 1: only programs with a profile get user namespaces \
-           (Ubuntu 23.10 and later).",
+    when: "`kernel.apparmor_restrict_unprivileged_userns` is 1, and this program has no profile: only those with \
+           one get user namespaces (Ubuntu 23.10 and later).",
     text: "AppArmor restricts user namespaces: install the profile deploy/apparmor/belljar (the Debian package \
            does), or have root run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
+};
+
+/// A profile of AppArmor's that is in the way.
+pub const APPARMOR_PROFILE: Remedy = Remedy {
+    name: "apparmor_profile",
+    when: "An AppArmor profile confines this program, and no container's.",
+    text: "an AppArmor profile confines this program (`aa-status` says which): have root unload it, with \
+           `apparmor_parser --remove FILE` for the file it is in, and start the program again",
 };
 
 /// Debian's switch.
@@ -96,17 +104,19 @@ pub const USERNS_CLONE: Remedy = Remedy {
 /// The kernel's own limit.
 pub const MAX_USER_NAMESPACES: Remedy = Remedy {
     name: "max_user_namespaces",
-    when: "`user.max_user_namespaces` is 0.",
-    text: "user namespaces are switched off: have root run `sysctl -w user.max_user_namespaces=15000`",
+    when: "`user.max_user_namespaces` is 0, or there are as many as it allows.",
+    text: "too few user namespaces are allowed: have root run `sysctl -w user.max_user_namespaces=15000`",
 };
 
 /// A container whose profile forbids namespaces.
 pub const CONTAINER_PROFILE: Remedy = Remedy {
     name: "container_profile",
-    when: "This is, or looks like, a container whose seccomp profile or masked /proc is in the way.",
-    text: "a container's seccomp profile or masked /proc is in the way: run it with \
-           --security-opt seccomp=unconfined --security-opt systempaths=unconfined (Docker; Podman: \
-           --security-opt unmask=ALL), or run outside of it",
+    when: "This is, or looks like, a container whose seccomp profile, AppArmor profile or masked /proc is in the \
+           way.",
+    text: "a container's seccomp profile, AppArmor profile or masked /proc is in the way: run it with \
+           --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+           --security-opt systempaths=unconfined (Podman: --security-opt unmask=ALL in place of the last), or \
+           run outside of it",
 };
 
 /// A service that forbids namespaces to itself.
@@ -114,7 +124,8 @@ pub const UNIT_PROFILE: Remedy = Remedy {
     name: "unit_profile",
     when: "This is a service of systemd's that something is forbidden to.",
     text: "its unit forbids it: remove `RestrictNamespaces=`, `ProtectHostname=`, `ProtectKernelTunables=`, \
-           `ProtectKernelLogs=`, `SystemCallFilter=` and `RestrictAddressFamilies=` from it, and restart it",
+           `ProtectKernelLogs=`, `SystemCallFilter=`, `RestrictAddressFamilies=` and `CapabilityBoundingSet=` \
+           from it, and restart it",
 };
 
 /// A kernel that is too old, or built without something.
@@ -128,11 +139,11 @@ pub const KERNEL: Remedy = Remedy {
 pub const LANDLOCK: Remedy = Remedy {
     name: "landlock",
     when: "The kernel has no Landlock, or it was not switched on.",
-    text: "add `landlock` to the kernel's `lsm=` boot parameter (5.13 and later)",
+    text: "use Linux 5.13 or later, and add `landlock` to its `lsm=` boot parameter",
 };
 
 /// All of them, in the order of the manual.
-pub const ALL: [&Remedy; 15] = [
+pub const ALL: [&Remedy; 16] = [
     &DELEGATE,
     &LINGER,
     &WRITABLE_GROUPS,
@@ -142,6 +153,7 @@ pub const ALL: [&Remedy; 15] = [
     &RUN_AS_ROOT,
     &MOVE_PROCESSES,
     &APPARMOR,
+    &APPARMOR_PROFILE,
     &USERNS_CLONE,
     &MAX_USER_NAMESPACES,
     &CONTAINER_PROFILE,

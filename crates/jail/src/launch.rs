@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use rustix::net::{
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgroup::Cgroups;
+use crate::circumstances::Circumstances;
 use crate::helper::{ASK_HOLD, ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
 use crate::memory_file::{program_file, sealed_file};
 use crate::shortage::shortage_of;
@@ -47,6 +48,12 @@ pub enum LaunchError {
         what: String,
         /// What it wrote to its standard error.
         stderr: String,
+    },
+    /// A system call filter killed the helper.
+    #[error("a system call filter killed the jail helper: {remedy}")]
+    Filtered {
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// The helper could not be told what to do.
     #[error("cannot hand the jail helper its spec{}", shortage_of(_0))]
@@ -138,7 +145,7 @@ pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
         receive_within(&launched.control, &mut answer, PROBED_WITHIN).map_err(LaunchError::NoAnswer)?;
     // It ends by itself after its answer, and at the latest when it is hung up on.
     drop(launched.control);
-    let _ = launched.helper.wait();
+    end_of(&mut launched.helper)?;
     ProbeAnswer::decode(&answer[..read])
         .ok_or_else(|| LaunchError::NoAnswer(io::Error::new(io::ErrorKind::InvalidData, "it cannot be read")))
 }
@@ -192,8 +199,19 @@ fn start() -> Result<Launched, LaunchError> {
         Err(error) => format!("could not be heard: {error}"),
     };
     let _ = launched.helper.kill();
-    let _ = launched.helper.wait();
+    end_of(&mut launched.helper)?;
     Err(LaunchError::NoHello { what, stderr: last_words(&mut launched.helper) })
+}
+
+/// Waits for its end. An error, if a system call filter is the cause of that.
+fn end_of(helper: &mut Child) -> Result<(), LaunchError> {
+    const SIGSYS: i32 = 31;
+    match helper.wait() {
+        Ok(status) if status.signal() == Some(SIGSYS) => {
+            Err(LaunchError::Filtered { remedy: Circumstances::here().remedy_for_filter() })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn socket_pair() -> Result<(OwnedFd, OwnedFd), LaunchError> {

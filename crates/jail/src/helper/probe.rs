@@ -9,11 +9,17 @@ use super::root;
 use crate::kernel::{self, Forked};
 use crate::spec::RootEntry;
 
+/// In place of an error's number: who tried was killed.
+const KILLED: i32 = -2;
+const EPERM: i32 = 1;
+
 type Trial = (&'static str, fn() -> io::Result<()>);
 
 pub(super) fn probe_all() -> ProbeAnswer {
     let trials: [Trial; 10] = [
-        ("user_namespace", own_namespace),
+        // Cells are made in a namespace below that of their zygote. Root may always make the first,
+        // and is nobody special in it.
+        ("user_namespace", || own_namespace().and_then(|()| own_namespace())),
         ("mount_namespace", || {
             own_namespace().and_then(|()| kernel::unshare_namespaces(kernel::CLONE_NEWNS))
         }),
@@ -47,7 +53,8 @@ pub(super) fn probe_all() -> ProbeAnswer {
                 Err(error) => TrialResult {
                     name: name.into(),
                     refused: Some(error.to_string()),
-                    errno: error.raw_os_error(),
+                    // A filter that kills means the same as one that says no.
+                    errno: error.raw_os_error().or_else(|| is_kill(&error).then_some(EPERM)),
                 },
             })
             .collect(),
@@ -77,6 +84,7 @@ fn in_child_process(trial: fn() -> io::Result<()>) -> io::Result<()> {
             drop(ours);
             let number = match trial() {
                 Ok(()) => 0,
+                Err(error) if is_kill(&error) => KILLED,
                 Err(error) => error.raw_os_error().unwrap_or(-1),
             };
             let _ = io::Write::write_all(&mut &theirs, &number.to_le_bytes());
@@ -87,12 +95,18 @@ fn in_child_process(trial: fn() -> io::Result<()>) -> io::Result<()> {
             let mut number = [0; 4];
             let answered = ours.read_exact(&mut number);
             let _ = kernel::wait_any();
-            answered?;
-            match i32::from_le_bytes(number) {
+            let number = if answered.is_ok() { i32::from_le_bytes(number) } else { KILLED };
+            match number {
                 0 => Ok(()),
+                KILLED => Err(io::Error::new(io::ErrorKind::PermissionDenied, "killed while it was tried")),
                 -1 => Err(io::Error::other("failed")),
                 errno => Err(io::Error::from_raw_os_error(errno)),
             }
         }
     }
+}
+
+/// Whether this says that a process was killed, and nothing of the kernel's.
+fn is_kill(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfsMountFlags, getxattr, statvfs};
+use rustix::process::geteuid;
 
 use super::super::Controller;
 
@@ -62,6 +64,15 @@ impl Group {
     /// The processes in it, without those in groups below.
     pub(super) fn processes(&self) -> io::Result<Vec<u32>> {
         Ok(self.read("cgroup.procs")?.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+
+    /// Whether every process in it belongs to this process's user. One that is hidden from us does
+    /// not.
+    pub(super) fn is_all_ours(&self) -> bool {
+        let user = geteuid().as_raw();
+        let is_ours =
+            |process: u32| fs::metadata(format!("/proc/{process}")).is_ok_and(|found| found.uid() == user);
+        self.processes().is_ok_and(|processes| processes.into_iter().all(is_ours))
     }
 
     /// The limit in a file, or `None` if there is none.

@@ -196,7 +196,8 @@ fn why_missing(controller: Controller, around: &Surroundings, place: &Place) -> 
     }
     let remedy = match place {
         _ if around.in_container => &remedies::CONTAINER_GROUPS,
-        Place::Scope(scope) if scope.manager.is_of_user() => &remedies::USER_CONTROLLERS,
+        // What a user's manager was not given, it cannot hand on to a service of its own either.
+        _ if place.group().path.iter().any(place::is_user_manager) => &remedies::USER_CONTROLLERS,
         _ => &remedies::DELEGATE,
     };
     Missing { reason: format!("{} is not given the controller {name}", place.group().path.display()), remedy }
@@ -273,6 +274,27 @@ mod tests {
         assert!(cgroups.why_missing(Controller::Memory).unwrap().reason.contains("is not there"));
         assert_eq!(Group::at(&own).children(), Vec::<std::path::PathBuf>::new());
         assert_eq!(Group::at(&own).handed_on(), []);
+    }
+
+    #[test]
+    fn who_must_not_be_moved_is_told_how_cells_can_have_groups() {
+        let (root, mut around) = fake_tree("");
+        // The tree of a container: its root has a type, and is this process's own group.
+        for (file, text) in [("cgroup.procs", ""), ("cgroup.type", "domain\n")] {
+            fs::write(root.path().join(file), text).unwrap();
+        }
+        around.membership = "0::/\n".into();
+        let source = |around: &Surroundings, move_processes| {
+            let cgroups = Cgroups::detect(around, GroupOptions { move_processes });
+            (cgroups.source(), cgroups.why_missing(Controller::Memory).map(|missing| missing.remedy))
+        };
+        let taken = GroupSource::Delegated { group: root.path().into() };
+        assert_eq!(source(&around, false), (GroupSource::None, Some(&remedies::MOVE_PROCESSES)));
+        assert_eq!(source(&around, true).0, taken);
+        // Who is below the group already needs no move.
+        fs::create_dir(root.path().join(leaf::LEAF)).unwrap();
+        around.membership = format!("0::/{}\n", leaf::LEAF);
+        assert_eq!(source(&around, false).0, taken);
     }
 
     #[test]

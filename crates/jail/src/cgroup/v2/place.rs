@@ -128,11 +128,13 @@ pub(super) fn is_user_manager(name: &OsStr) -> bool {
 
 /// What to do so that there is a place.
 fn remedy_for(around: &Surroundings, own: &Group, is_root_user: bool) -> &'static Remedy {
-    let is_system_service = own.path.starts_with(around.mount.join("system.slice"));
+    // In a service that runs as somebody else (cron, `su` in a service) its unit cannot help:
+    // systemd delegates a group to the user of the unit.
+    let is_own_service = own.path.starts_with(around.mount.join("system.slice")) && own.is_all_ours();
     match &around.manager {
         _ if around.in_container => &remedies::CONTAINER_GROUPS,
         None => &remedies::RUN_AS_ROOT,
-        Some(_) if is_root_user || is_system_service => &remedies::DELEGATE,
+        Some(_) if is_root_user || is_own_service => &remedies::DELEGATE,
         Some(_) => &remedies::LINGER,
     }
 }
