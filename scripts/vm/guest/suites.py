@@ -33,7 +33,7 @@ SUITES = {
 LEFT_OUT = """\
 Not run here, as everything is some 20 times slower than on the machine itself: escape, forgery, egress,
 secrets, operations and the rest of `it` and `exhaustion` of `belljar-runtime`; the suites of the other
-crates; engines other than native. `make test` runs them. Tests that need the network cannot run: there is none."""
+crates; engines other than native. `make test` runs them. There is no network in the machine."""
 # Nothing may be skipped on a stock machine.
 ENVIRONMENT = {
     "BELLJAR_TEST_REQUIRE": "native,cgroup_memory,cgroup_cpu,cgroup_pids",
@@ -69,11 +69,13 @@ class Visit:
     counts: str
     left: list[str]
     suites: list[Suite]
+    # Nextest's own exit code: it may end before all its tests have.
+    code: int
     seconds: float
 
     @property
     def is_good(self) -> bool:
-        return not self.left and all(suite.is_good for suite in self.suites)
+        return self.code == 0 and not self.left and all(suite.is_good for suite in self.suites)
 
 
 def filterset(suites: list[str]) -> str:
@@ -88,7 +90,7 @@ def suite_of(test: str) -> str:
     return next(suite for suite, (own, names) in SUITES.items() if own == program and name.startswith(names))
 
 
-def run_suites(who: machine.Identity, names: list[str]) -> list[Suite]:
+def run_suites(who: machine.Identity, names: list[str]) -> tuple[list[Suite], int]:
     """Runs the tests of all suites at once, so that short ones pass the time of long ones."""
     command = [
         *("/job/cargo-nextest", "nextest", "run", "--profile", "vm", "--filterset", filterset(names)),
@@ -118,7 +120,7 @@ def run_suites(who: machine.Identity, names: list[str]) -> list[Suite]:
                 print(f"    {line.rstrip()[:400]}", flush=True)
         for _ in running.stdout:
             pass  # The failures again.
-    return list(suites.values())
+    return list(suites.values()), running.returncode
 
 
 def visit(who: machine.Identity, suite_names: list[str]) -> Visit:
@@ -128,9 +130,9 @@ def visit(who: machine.Identity, suite_names: list[str]) -> Visit:
     place = output_of(who.command("sh", "-c", shown))
     before = machine.Census.taken()
     doctor = output_of(who.command("/job/belljar", "doctor"))
-    suites = run_suites(who, suite_names)
+    suites, code = run_suites(who, suite_names)
     left = before.left_over()
-    return Visit(who, place, doctor, before.counts(), left, suites, time.monotonic() - begun)
+    return Visit(who, place, doctor, before.counts(), left, suites, code, time.monotonic() - begun)
 
 
 def output_of(command: list[str]) -> str:
@@ -156,10 +158,15 @@ def report(visits: list[Visit], seconds: float) -> str:
         for seen in visits
         for suite in seen.suites
     ]
+    missing = [who.name for who in machine.IDENTITIES if who not in [seen.who for seen in visits]]
+    missing += [name for name in SUITES if name not in [suite.name for suite in visits[0].suites]]
+    lines += ["", f"**Not complete**, without: {', '.join(missing)}."] if missing else []
     lines += ["", *LEFT_OUT.splitlines()]
     for seen in visits:
         lines += ["", f"## {seen.who.name}: {seen.who.about}", "", "```text", seen.place, "```", ""]
-        lines += [f"{seen.seconds:.0f} s. There were {seen.counts}; left over: {seen.left or 'nothing'}."]
+        lines += [
+            f"{seen.seconds:.0f} s, nextest ended with {seen.code}. There were {seen.counts}; left over: {seen.left or 'nothing'}."
+        ]
         for what, names in (("Failed", "failed"), ("Skipped", "skipped")):
             told = [name for suite in seen.suites for name in getattr(suite, names)]
             lines += ["", f"{what}:", "", *(f"- `{name}`" for name in told)] if told else []
