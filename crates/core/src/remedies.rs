@@ -1,8 +1,8 @@
 //! What to do about a machine that does not let us enforce something.
 //!
-//! `belljar doctor` prints these. `scripts/vm/guest/remedies.py` makes each fault on a stock machine,
-//! does what the text says, and looks whether that led to the state it promises. It takes what is
-//! between backticks literally.
+//! `belljar doctor` prints these. `scripts/vm/guest/remedies.py` makes each fault on a stock
+//! machine, does what the text says, and looks whether that led to the state it promises. It takes
+//! what is between backticks literally.
 
 /// What to do about one thing.
 #[derive(Debug, PartialEq, Eq)]
