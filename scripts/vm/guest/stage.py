@@ -91,8 +91,8 @@ class Service:
     def edit(self, remedy: Remedy) -> None:
         """Adds a setting in an editor, as the remedy says. That command wants a terminal."""
         setting, command = remedy.quoted(UNIT=self.UNIT)
-        editor, dropin = Path("/run/editor"), Path(f"{self.FILE}.d/override.conf")
-        # It may be told a line to begin at. The file comes last.
+        editor, dropin = Path("/usr/local/bin/trial-editor"), Path(f"{self.FILE}.d/override.conf")
+        # Nothing on /run can be run. It may be told a line to begin at; the file comes last.
         editor.write_text(
             "#!/bin/bash\n"
             f"exec sed -i '/^### Lines below this comment/i [Service]\\n{setting}' \"${{@: -1}}\"\n"
