@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parent
-# Brought along to the machine, or in the sources.
-_PLACES = (_HERE.parent / "remedies.md", _HERE.parents[2] / "docs/reference/remedies.md")
+# Brought along to the machine; or in the sources.
+_PLACES = ("../remedies.md", "../../../docs/reference/remedies.md")
 _ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<when>.*?) \| (?P<text>.*) \|$", re.MULTILINE)
 
 
@@ -29,7 +28,8 @@ class Remedy:
 
 
 def table() -> list[Remedy]:
-    page = next(place for place in _PLACES if place.is_file()).read_text()
+    places = [Path(__file__).parent / place for place in _PLACES]
+    page = next(place for place in places if place.is_file()).read_text()
     rows = [Remedy(**row.groupdict()) for row in _ROW.finditer(page)]
     # A row that the pattern does not know must not be passed over.
     lines = [line for line in page.splitlines() if line.startswith("| `")]

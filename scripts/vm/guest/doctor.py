@@ -56,7 +56,7 @@ def judged(name: str, seen: Report, row: str, advice: str | None) -> Line:
         saw = f"{row} {found['state']}{why}, cells {'can' if seen.is_fit else 'cannot'} be made"
         rest = [each for each in seen.faults() if each != row]
         return Line(name, holds, f"{row} active, cells can be made", saw + (f"; also {rest}" if rest else ""))
-    # Where nothing could be tried, there are no rows of protections: advice is in the detail.
+    # Where nothing could be tried, no row has a remedy, and the advice is in the detail.
     given = found["remedy"] or found["detail"]
     is_bad = found["state"] not in ("active", "ok")
     holds = is_bad and (given == advice if found["remedy"] else given.endswith(advice))

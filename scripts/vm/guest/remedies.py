@@ -2,6 +2,7 @@
 says, and looks again. One line for each trial.
 
 python3 remedies.py                  in the machine, as root: every trial that needs no other boot
+python3 remedies.py NAME…            the trials of these remedies only
 python3 remedies.py --faulty-boot    in a machine that was booted with the faults of `boots.py`
 
 The table is docs/reference/remedies.md, which is beside this directory or above it. A remedy that is
@@ -10,6 +11,7 @@ in it and not in `trials.TRIALS` is a failure, and so is one that is only in the
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -31,12 +33,16 @@ def followed(remedy: Remedy, trial: Trial) -> Iterable[Line]:
         yield judged(f"{name}: advice", trial.look(), trial.row, remedy.text)
         trial.follow(remedy)
         yield judged(f"{name}: followed", trial.look(), trial.row, None)
+    except (AssertionError, OSError, subprocess.SubprocessError) as error:
+        # The next ones have a machine that is as it was, so they are tried.
+        yield Line(name, False, "that it can be done", f"{error}")
     finally:
         trial.undo()
 
 
-def every_remedy() -> Iterable[Line]:
-    """Each remedy of the table has its trials, or a reason why it has none here."""
+def every_remedy(wanted: list[str]) -> Iterable[Line]:
+    """Each remedy of the table has its trials, or a reason why it has none here. All are tried, unless
+    some are named."""
     remedies = table()
     named = {remedy.name for remedy in remedies}
     unknown, gone = sorted(named - TRIALS.keys()), sorted(TRIALS.keys() - named)
@@ -45,7 +51,7 @@ def every_remedy() -> Iterable[Line]:
         "table", not unknown and not gone, expected, f"{unknown or 'none'} without, {gone or 'none'} gone"
     )
     for remedy in remedies:
-        for trial in TRIALS.get(remedy.name, ()):
+        for trial in TRIALS.get(remedy.name, ()) if not wanted or remedy.name in wanted else ():
             if isinstance(trial, Elsewhere):
                 print(f"elsewhere {remedy.name}: {trial.reason}", flush=True)
             else:
@@ -80,9 +86,9 @@ def main(arguments: list[str]) -> int:
         return int(printed(faulty_boot()))
     begun = time.monotonic()
     stage.add_newcomer()
-    failed = printed(repaired_boot())
-    failed |= printed(every_remedy())
-    failed |= printed(surroundings.looks())
+    failed = not arguments and printed(repaired_boot())
+    failed |= printed(every_remedy(arguments))
+    failed |= not arguments and printed(surroundings.looks())
     print(f"took      {time.monotonic() - begun:.0f} s", flush=True)
     return int(failed)
 

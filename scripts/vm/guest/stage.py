@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import shutil
 import subprocess
@@ -90,11 +91,23 @@ class Service:
     def edit(self, remedy: Remedy) -> None:
         """Adds a setting in an editor, as the remedy says. That command wants a terminal."""
         setting, command = remedy.quoted(UNIT=self.UNIT)
-        editor = Path("/run/editor")
-        before = "/^### Lines below this comment/"
-        editor.write_text(f"#!/bin/sh\nexec sed -i '{before}i [Service]\\n{setting}' \"$1\"\n")
+        editor, dropin = Path("/usr/local/bin/trial-editor"), Path(f"{self.FILE}.d/override.conf")
+        # Nothing on /run can be run. It may be told a line to begin at; the file comes last.
+        editor.write_text(
+            "#!/bin/bash\n"
+            f"exec sed -i '/^### Lines below this comment/i [Service]\\n{setting}' \"${{@: -1}}\"\n"
+        )
         editor.chmod(0o755)
-        shell(f"SYSTEMD_EDITOR={editor} script --quiet --return --command '{command}' /dev/null")
+        said = subprocess.run(
+            ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+            env={**os.environ, "SYSTEMD_EDITOR": str(editor), "TERM": "dumb"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=HANG,
+        ).stdout
+        written = dropin.read_text() if dropin.is_file() else ""
+        assert setting in written, f"`{command}` wrote {written!r} and said {said!r}"
 
     def uninstall(self) -> None:
         self.FILE.unlink(missing_ok=True)
