@@ -58,7 +58,7 @@ pub const BOOT_CONTROLLER: Remedy = Remedy {
 pub const CONTAINER_GROUPS: Remedy = Remedy {
     name: "container_groups",
     when: "This is a container, in which control groups are read-only or not to be seen.",
-    text: "run it as root with a writable tree (Docker, Podman: --cgroupns=private \
+    text: "run it as root with a writable tree (Docker, Podman: --cgroupns=host \
            -v /sys/fs/cgroup:/sys/fs/cgroup:rw --security-opt label=disable, or --privileged), or run outside of it",
 };
 

@@ -13,6 +13,7 @@
 
 mod group;
 mod host_directory;
+mod membership;
 mod v1;
 mod v2;
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::group::{Counter, CounterFormat};
+use super::membership::is_ours;
 use super::{CellCgroup, CgroupError, CgroupLimits, Controller, HostDirectory, Surroundings};
 
 /// The limit on what sockets hold.
@@ -133,8 +134,8 @@ fn place_of(around: &Surroundings, controller: Controller) -> Option<PathBuf> {
             let root = around.mount.join(mounted);
             let inside = root.join(place.trim_start_matches('/'));
             // In a container the root of the tree is our own group, and the path only makes sense
-            // on the host.
-            [inside, root].into_iter().find(|path| path.is_dir())
+            // on the host. Or it is the host's, and not ours at all.
+            [inside, root].into_iter().find(|path| path.is_dir() && is_ours(path))
         })
     })
 }

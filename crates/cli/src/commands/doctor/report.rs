@@ -78,9 +78,15 @@ impl Report {
                 for (at, row) in rows.iter().enumerate() {
                     row.write(&mut text);
                     // What is true of several rows is said once, after the last of them.
-                    let is_said_later = rows[at + 1..].iter().any(|later| later.why() == row.why());
-                    if !is_said_later {
-                        row.write_why(&mut text);
+                    let later = &rows[at + 1..];
+                    let reason =
+                        row.reason.as_ref().filter(|_| later.iter().all(|it| it.reason != row.reason));
+                    let remedy =
+                        row.remedy.as_ref().filter(|_| later.iter().all(|it| it.remedy != row.remedy));
+                    for (lead, said) in [("because", reason), ("→", remedy)] {
+                        if let Some(said) = said {
+                            let _ = writeln!(text, "  {:<28}{lead} {}", "", quoted(said));
+                        }
                     }
                 }
                 text.push('\n');
@@ -100,11 +106,6 @@ impl Report {
 }
 
 impl Row {
-    /// Why it is not in force, and what to do about it.
-    fn why(&self) -> (Option<&str>, Option<&str>) {
-        (self.reason.as_deref(), self.remedy.as_deref())
-    }
-
     fn write(&self, text: &mut String) {
         let state = match self.state {
             Health::Active | Health::Ok => format!("{:<9}", self.state.word()).green().to_string(),
@@ -112,16 +113,6 @@ impl Row {
             Health::Missing | Health::Failed => format!("{:<9}", self.state.word()).red().to_string(),
         };
         let _ = writeln!(text, "  {:<18}{state} {}", self.name, quoted(&self.detail));
-    }
-
-    fn write_why(&self, text: &mut String) {
-        let (reason, remedy) = self.why();
-        if let Some(reason) = reason {
-            let _ = writeln!(text, "  {:<28}because {}", "", quoted(reason));
-        }
-        if let Some(remedy) = remedy {
-            let _ = writeln!(text, "  {:<28}→ {}", "", quoted(remedy));
-        }
     }
 }
 

@@ -47,7 +47,7 @@ impl Place {
 pub(super) fn find(around: &Surroundings, options: GroupOptions) -> Result<(Place, HostDirectory), Missing> {
     let is_root_user = geteuid().is_root();
     let Some(own) = own_group(&around.mount, &around.membership) else {
-        let reason = "the group of this process is not below what is mounted on /sys/fs/cgroup".into();
+        let reason = "what is mounted on /sys/fs/cgroup does not show the group of this process".into();
         return Err(Missing { reason, remedy: &remedies::CONTAINER_GROUPS });
     };
     if own.is_read_only() {
