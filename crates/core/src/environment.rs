@@ -177,6 +177,11 @@ pub const ALL: [Variable; 28] = [
         Reader::Library,
         "Interpreters are looked for in its `uv/python`. The command keeps workspaces and artifacts in its `belljar`.",
     ),
+    variable(
+        XDG_RUNTIME_DIR,
+        Reader::Library,
+        "The user's own systemd, and a docker daemon of theirs, are looked for in it.",
+    ),
     variable(PYENV_ROOT, Reader::Library, "Interpreters are looked for in its `versions`."),
     variable(UV_PYTHON_INSTALL_DIR, Reader::Library, "Interpreters are looked for in it."),
     variable(
@@ -191,7 +196,6 @@ pub const ALL: [Variable; 28] = [
         Reader::Docker,
         "Where `ca.pem`, `cert.pem` and `key.pem` are. If not set: `~/.docker`.",
     ),
-    variable(XDG_RUNTIME_DIR, Reader::Docker, "A user's own daemon is looked for in it."),
     variable(
         PROXY_PROGRAM,
         Reader::Docker,

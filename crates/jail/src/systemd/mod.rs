@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use belljar_core::environment;
 use bus::{BusError, Connection, Peer};
 use message::{Body, Call, Value, Writer};
 use rustix::process::geteuid;
@@ -69,7 +70,7 @@ impl Manager {
             return Some(Self::of_the_system());
         }
         // The variable is missing where nobody logged in: in services, or after `su`.
-        let known = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let known = std::env::var_os(environment::XDG_RUNTIME_DIR).map(PathBuf::from);
         let usual = PathBuf::from(format!("/run/user/{}", user.as_raw()));
         let mut places: Vec<PathBuf> = known.into_iter().chain([usual]).collect();
         places.dedup();

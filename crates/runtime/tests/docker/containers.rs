@@ -25,7 +25,8 @@ async fn a_container_is_hardened_by_the_daemons_own_word() {
         ("UsernsMode", json!("")),
         ("Init", json!(false)),
         ("AutoRemove", json!(true)),
-        ("MemorySwap", json!(-1)),
+        // It counts both together, so there is no swap.
+        ("MemorySwap", host["Memory"].clone()),
         ("PidsLimit", json!(22)),
         ("CpuQuota", json!(100_000)),
         ("CpuPeriod", json!(100_000)),
