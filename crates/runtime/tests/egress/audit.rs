@@ -117,11 +117,11 @@ async fn a_granted_secret_is_neither_in_network_nor_in_denied_however_it_was_wri
 
 #[tokio::test]
 async fn what_a_child_sends_while_nobody_reads_the_end_is_not_sent_uncounted() {
-    let Some(world) = World::new().await else { return };
-    let sandbox = world.sandbox("api.test").await;
     // More events than the queue holds, so that the end of the run waits for its reader.
     for events in [62, 63, 64] {
-        world.take_keys();
+        // Another server each time: the last request of one run may arrive during the next.
+        let Some(world) = World::new().await else { return };
+        let sandbox = world.sandbox("api.test").await;
         let script = format!(
             "ready, begun = os.pipe()\n\
              if os.fork() == 0:\n    os.setsid()\n    while True:\n        ask(request('/hello', port=HTTP)); os.write(begun, b'1')\n\
