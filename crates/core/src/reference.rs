@@ -75,7 +75,7 @@ const NOTICE: &str = "<!-- Written by `make reference`; change the code instead.
 fn remedies() -> String {
     let mut page = format!(
         "# Remedies\n\n{NOTICE}\nWhat `belljar doctor` advises where something cannot be enforced. \
-         `make test-vm-remedies` follows each.\n\n| name | when | what to do |\n|---|---|---|\n"
+         `make test-vm-remedies` follows each that a stock machine can need, and names the others.\n\n| name | when | what to do |\n|---|---|---|\n"
     );
     for Remedy { name, when, text } in remedies::ALL {
         page += &format!("| `{name}` | {when} | {text} |\n");

@@ -40,7 +40,7 @@ pub const WRITABLE_GROUPS: Remedy = Remedy {
 /// A user's manager that was not given all controllers.
 pub const USER_CONTROLLERS: Remedy = Remedy {
     name: "user_controllers",
-    when: "Systemd of the machine does not hand a controller on to those of users, as before version 252.",
+    when: "Systemd of the machine does not hand a controller on to those of users, as older versions do not.",
     text: "have root write the lines `[Service]` and `Delegate=cpu memory pids` to \
            /etc/systemd/system/user@.service.d/belljar.conf, then run `systemctl daemon-reload` and \
            `systemctl restart user@UID.service`",

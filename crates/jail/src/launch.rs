@@ -154,33 +154,27 @@ pub(crate) fn ask_probe() -> Result<ProbeAnswer, LaunchError> {
 /// dropped, or when this process ends.
 #[derive(Debug)]
 pub(crate) struct Anchor {
-    helper: Child,
-    /// The process that started it. A child that it forked must not end it.
-    owner: u32,
-    _control: OwnedFd,
+    launched: Launched,
 }
 
 impl Anchor {
     /// Starts one, in the group of this process.
-    pub(crate) fn drop_here() -> Result<Self, LaunchError> {
-        let launched = start()?;
-        ask(&launched, ASK_HOLD, &[])?;
-        let Launched { helper, control, .. } = launched;
-        Ok(Self { helper, owner: std::process::id(), _control: control })
+    pub(crate) fn start() -> Result<Self, LaunchError> {
+        let anchor = Self { launched: start()? };
+        ask(&anchor.launched, ASK_HOLD, &[])?;
+        Ok(anchor)
     }
 
     /// Its process.
     pub(crate) fn id(&self) -> u32 {
-        self.helper.id()
+        self.launched.helper.id()
     }
 }
 
 impl Drop for Anchor {
     fn drop(&mut self) {
-        if self.owner == std::process::id() {
-            let _ = self.helper.kill();
-            let _ = self.helper.wait();
-        }
+        let _ = self.launched.helper.kill();
+        let _ = self.launched.helper.wait();
     }
 }
 

@@ -64,7 +64,7 @@ pub use sys::cell::{CellOrder, CellPlan};
 pub use sys::entry::is_called;
 pub use sys::lineage::lineage;
 #[cfg(confine)]
-pub use systemd::{Manager, ScopeError};
+pub use systemd::Manager;
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail with an error, in all of this
 /// program. By default a signal would end it. Programs started from it, and cells, still get the

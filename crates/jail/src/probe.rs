@@ -156,23 +156,24 @@ fn cgroup(
         None => ProtectionState::Active { detail: format!("cgroup {}", cgroups.version()) },
         Some(Missing { reason, remedy }) => {
             let (reason, remedy) = (reason.clone(), remedy.text.to_owned());
-            match instead_of(controller) {
-                Some(instead) => ProtectionState::Degraded { reason, instead: instead.into(), remedy },
-                None => ProtectionState::Missing { reason, remedy },
+            match controller {
+                Controller::Cpu | Controller::CpuAccounting => ProtectionState::Missing { reason, remedy },
+                Controller::Memory | Controller::Pids => {
+                    ProtectionState::Degraded { reason, instead: without(controller).into(), remedy }
+                }
             }
         }
     };
     ProtectionStatus { name, purpose, state }
 }
 
-/// What is kept where a controller is missing, or `None` if nothing is.
-pub fn instead_of(controller: Controller) -> Option<&'static str> {
+/// What a limit means where its controller is missing.
+pub fn without(controller: Controller) -> &'static str {
     match controller {
-        Controller::Memory => {
-            Some("memory_mb counts for each process by itself, and not for files in memory")
-        }
-        Controller::Pids => Some("pids_limit counts all processes of this user"),
-        Controller::Cpu | Controller::CpuAccounting => None,
+        Controller::Memory => "memory_mb counts for each process by itself, and not for files in memory",
+        Controller::Pids => "pids_limit counts all processes of this user",
+        Controller::Cpu => "cpu_quota is not kept",
+        Controller::CpuAccounting => "processor time is not counted",
     }
 }
 

@@ -7,7 +7,7 @@ use belljar_core::config::{ResourceLimits, SandboxConfig};
 use belljar_core::layout;
 use belljar_core::wire::PROTOCOL;
 use belljar_jail::cgroup::{CgroupLimits, Controller};
-use belljar_jail::probe::{has_ids_for_guests, instead_of, survey};
+use belljar_jail::probe::{has_ids_for_guests, survey, without};
 use belljar_jail::{CELL_INIT, CELL_LIBRARY, CellLimits, Identity, JailSpec, launch, plan_cell, sealed_file};
 use belljar_proxy::Egress;
 use rustix::process::{Resource, getrlimit};
@@ -32,7 +32,7 @@ use crate::engine::{Blueprint, BoxFuture, Engine, Template, TemplateReport};
 use crate::guest::PYTHON;
 use crate::provision::ProvisionError;
 use crate::python::{self, Interpreter};
-use crate::{Capabilities, EngineError, Progress};
+use crate::{Capabilities, EngineError, InProcess, Progress};
 
 const MIB: u64 = 1 << 20;
 /// How many heaps glibc makes for a process's threads.
@@ -70,7 +70,7 @@ impl NativeEngine {
             landlock: survey.landlock,
             capabilities,
             identity,
-            resources: Arc::new(Resources { cgroups, ids, reaper }),
+            resources: Arc::new(Resources { cgroups: InProcess::new(cgroups), ids, reaper }),
         })
     }
 
@@ -125,8 +125,7 @@ impl NativeEngine {
         let missing = [Controller::Memory, Controller::Pids, Controller::Cpu]
             .into_iter()
             .filter(|controller| !self.resources.cgroups.has(*controller));
-        let missing: Vec<&str> =
-            missing.map(|controller| instead_of(controller).unwrap_or("cpu_quota is not kept")).collect();
+        let missing: Vec<&str> = missing.map(without).collect();
         (!missing.is_empty()).then(|| {
             format!(
                 "limits are weaker here, without control groups: {}; `belljar doctor` says what to do",

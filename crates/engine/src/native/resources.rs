@@ -4,10 +4,12 @@ use belljar_jail::cgroup::Cgroups;
 
 use super::ids::IdPool;
 use super::reaper::Reaper;
+use crate::InProcess;
 
 /// Shared by an engine and its templates. Dropped when all of them are gone.
 pub(super) struct Resources {
-    pub(super) cgroups: Cgroups,
+    /// A fork must neither remove groups nor end who holds them.
+    pub(super) cgroups: InProcess<Cgroups>,
     /// `None` when the host is not root. Then there is only one id.
     pub(super) ids: Option<IdPool>,
     pub(super) reaper: Reaper,

@@ -3,9 +3,8 @@
 //! The host holds a lock on its directory. A directory that nobody locks belonged to a host that
 //! died, and the next host removes it.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct HostDirectory {
     pub(super) path: PathBuf,
-    /// The process that made it. A child that it forked must not remove it.
-    owner: u32,
-    _lock: OwnedFd,
+    _lock: File,
 }
 
 const PREFIX: &str = "belljar-";
@@ -32,7 +29,7 @@ impl HostDirectory {
                     // Another host that starts right now may lock this directory first, and take it
                     // for an orphan.
                     if let Some(lock) = lock(&path)? {
-                        return Ok(Self { path, owner: std::process::id(), _lock: lock });
+                        return Ok(Self { path, _lock: lock });
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -44,21 +41,21 @@ impl HostDirectory {
 }
 
 /// Locks a directory. Returns `None` if somebody else holds the lock or has removed the directory.
-fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
-    use rustix::fs::FlockOperation::NonBlockingLockExclusive;
-    let directory = match fs::File::open(path) {
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let directory = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    match rustix::fs::flock(&directory, NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-        locked => locked?,
+    match directory.try_lock() {
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Ok(()) => {}
     }
     // A host that removes an orphan locks it first, so check that the directory is still there.
     let is_there = fs::metadata(path).is_ok_and(|found| {
         directory.metadata().is_ok_and(|held| (found.dev(), found.ino()) == (held.dev(), held.ino()))
     });
-    Ok(is_there.then(|| directory.into()))
+    Ok(is_there.then_some(directory))
 }
 
 /// Whether a directory's name is one that [`HostDirectory::claim`] gives. Other programs may use
@@ -72,9 +69,7 @@ fn is_host_directory(path: &Path) -> bool {
 
 impl Drop for HostDirectory {
     fn drop(&mut self) {
-        if self.owner == std::process::id() {
-            remove_tree(&self.path);
-        }
+        remove_tree(&self.path);
     }
 }
 

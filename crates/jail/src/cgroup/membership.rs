@@ -1,4 +1,4 @@
-//! Whether a directory really is the group that this process is in.
+//! Which group a process is in, and whether a directory really is that group.
 //!
 //! `/proc/self/cgroup` names a group as this process's namespace sees it. What is mounted on
 //! `/sys/fs/cgroup` may show the tree as somebody else sees it, such as the host of a container.
@@ -11,6 +11,17 @@ use rustix::fs::statfs;
 
 const CGROUP: u64 = 0x27_e0eb;
 const CGROUP2: u64 = 0x6367_7270;
+
+/// The group that a process is in, in the one tree of version 2.
+pub(super) fn membership_of(process: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    in_version_2(&text).map(str::to_owned)
+}
+
+/// The same, out of the text of `/proc/self/cgroup`.
+pub(super) fn in_version_2(membership: &str) -> Option<&str> {
+    membership.lines().find_map(|line| line.strip_prefix("0::"))
+}
 
 /// Whether the kernel lists this process there. What is no group at all is not doubted.
 pub(super) fn is_ours(group: &Path) -> bool {

@@ -23,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use belljar_core::remedies::{self, Remedy};
+use rustix::process::geteuid;
 
 use self::host_directory::HostDirectory;
 use crate::shortage::shortage_of;
@@ -122,9 +123,9 @@ pub enum GroupSource {
     V1,
     /// The root of the tree of version 2.
     Root,
-    /// A group of version 2 that was delegated.
+    /// A group of version 2 that this process is in, or was until its processes were moved.
     Delegated {
-        /// Its directory.
+        /// Its name in the tree, which begins with a slash.
         group: PathBuf,
     },
     /// A scope of our own.
@@ -142,14 +143,7 @@ impl fmt::Display for GroupSource {
             Self::None => f.write_str("none"),
             Self::V1 => f.write_str("v1"),
             Self::Root => f.write_str("v2, at the root of the tree"),
-            Self::Delegated { group } => {
-                let root = Path::new(MOUNT);
-                let group = group
-                    .strip_prefix(root)
-                    .map(|inside| Path::new("/").join(inside))
-                    .unwrap_or(group.clone());
-                write!(f, "v2, in {}, which is delegated", group.display())
-            }
+            Self::Delegated { group } => write!(f, "v2, below {}", group.display()),
             Self::Scope { unit, manager } => write!(f, "v2, in {unit}, made by {manager}"),
         }
     }
@@ -204,16 +198,14 @@ impl Cgroups {
         if v2::is_mounted_at(&around.mount) {
             return match v2::Tree::claim(around, options) {
                 Ok((tree, missing)) => Self { trees: Trees::V2(tree), missing },
-                Err(missing) => Self {
-                    trees: Trees::None,
-                    missing: Controller::ALL.map(|controller| (controller, missing.clone())).into(),
-                },
+                Err(missing) => Self::lacking(&missing),
             };
         }
         let (trees, missing) = v1::Trees::claim(around);
-        let remedy = match around.in_container {
-            true => &remedies::CONTAINER_GROUPS,
-            false => &remedies::RUN_AS_ROOT,
+        let remedy = match (around.in_container, geteuid().is_root()) {
+            (true, _) => &remedies::CONTAINER_GROUPS,
+            (false, false) => &remedies::RUN_AS_ROOT,
+            (false, true) => &remedies::BOOT_CONTROLLER,
         };
         let missing = missing
             .into_iter()
@@ -224,11 +216,12 @@ impl Cgroups {
 
     /// A machine where cgroups limit nothing.
     pub fn none(reason: &str) -> Self {
-        let missing = Missing { reason: reason.to_owned(), remedy: &remedies::RUN_AS_ROOT };
-        Self {
-            trees: Trees::None,
-            missing: Controller::ALL.map(|controller| (controller, missing.clone())).into(),
-        }
+        Self::lacking(&Missing { reason: reason.to_owned(), remedy: &remedies::RUN_AS_ROOT })
+    }
+
+    fn lacking(missing: &Missing) -> Self {
+        let missing = Controller::ALL.map(|controller| (controller, missing.clone())).into();
+        Self { trees: Trees::None, missing }
     }
 
     /// Why a controller cannot be used, or `None` if it can.

@@ -1,6 +1,7 @@
 //! Version 1: one tree per controller, mounted side by side.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::group::{Counter, CounterFormat};
@@ -9,6 +10,8 @@ use super::{CellCgroup, CgroupError, CgroupLimits, Controller, HostDirectory, Su
 
 /// The limit on what sockets hold.
 const SOCKETS: &str = "memory.kmem.tcp.limit_in_bytes";
+/// The limit on memory and swap together, on kernels that count swap.
+const MEMORY_AND_SWAP: &str = "memory.memsw.limit_in_bytes";
 
 /// The host's directory in each controller's tree.
 #[derive(Debug)]
@@ -30,10 +33,12 @@ impl Trees {
                             // limit, and stops with the last. Each time it patches its own code.
                             // This value limits nothing, but keeps the counting on for the life of
                             // this host.
-                            let _ = std::fs::File::options()
-                                .write(true)
-                                .open(directory.path.join(SOCKETS))
-                                .and_then(|mut file| file.write_all(b"-1"));
+                            let _ = set(&directory.path.join(SOCKETS), "-1");
+                            if !directory.path.join(MEMORY_AND_SWAP).exists() {
+                                // Where swap is not counted, it can still be avoided. Cells inherit
+                                // this.
+                                let _ = set(&directory.path.join("memory.swappiness"), "0");
+                            }
                         }
                         owned.push((controller, directory));
                     }
@@ -50,7 +55,7 @@ impl Trees {
 
     pub(super) fn limits_swap(&self) -> bool {
         let memory = self.owned.iter().find(|(controller, _)| *controller == Controller::Memory);
-        memory.is_some_and(|(_, owned)| owned.path.join("memory.memsw.limit_in_bytes").exists())
+        memory.is_some_and(|(_, owned)| owned.path.join(MEMORY_AND_SWAP).exists())
     }
 
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
@@ -66,6 +71,11 @@ impl Trees {
     }
 }
 
+/// Writes to a file of the kernel's, and makes none where there is none.
+fn set(file: &Path, text: &str) -> io::Result<()> {
+    File::options().write(true).open(file)?.write_all(text.as_bytes())
+}
+
 fn add(
     group: &mut CellCgroup,
     controller: Controller,
@@ -75,13 +85,10 @@ fn add(
     match controller {
         Controller::Memory => {
             group.add(path.into(), &[("memory.limit_in_bytes", limits.memory_bytes.to_string())])?;
-            let swap = path.join("memory.memsw.limit_in_bytes");
+            let swap = path.join(MEMORY_AND_SWAP);
             if swap.exists() {
                 std::fs::write(&swap, limits.memory_and_swap_bytes.to_string())
                     .map_err(CgroupError::at("set the limit", &swap))?;
-            } else if limits.memory_and_swap_bytes == limits.memory_bytes {
-                // Where swap is not counted, it can still be avoided.
-                let _ = std::fs::write(path.join("memory.swappiness"), "0");
             }
             // The memory limit does not include what sockets hold. Despite its name, this file
             // covers datagrams as well as streams.

@@ -11,7 +11,6 @@
 mod bus;
 mod message;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,21 +32,13 @@ pub struct Manager {
 
 /// Why there is no scope.
 #[derive(Debug, thiserror::Error)]
-pub enum ScopeError {
+pub(crate) enum ScopeError {
     /// Nobody listens where the manager should.
     #[error("{manager} is not there")]
-    Absent {
-        /// Whose manager it is.
-        manager: &'static str,
-    },
+    Absent { manager: &'static str },
     /// The manager did not answer, or said no.
     #[error("{manager} gave no group: {reason}")]
-    Refused {
-        /// Whose manager it is.
-        manager: &'static str,
-        /// What it said.
-        reason: String,
-    },
+    Refused { manager: &'static str, reason: String },
 }
 
 /// What a new scope is to be like.
@@ -234,9 +225,3 @@ const MANAGER: Call<'static> = Call {
     method: "",
     signature: "",
 };
-
-/// The group that a process is in, in the one tree of version 2.
-pub(crate) fn group_of(process: u32) -> Option<String> {
-    let membership = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
-    membership.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
-}

@@ -9,7 +9,7 @@ use rustix::fs::{StatVfsMountFlags, getxattr, statvfs};
 use rustix::process::geteuid;
 
 use super::super::Controller;
-use super::super::membership::is_ours;
+use super::super::membership::{in_version_2, is_ours};
 
 /// The controllers of this version. Counting processor time needs none.
 pub(super) const CONTROLLERS: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Pids];
@@ -168,7 +168,7 @@ fn named_in(text: &str) -> Vec<Controller> {
 /// The group that this process is in. `None` if it is not below what is mounted here, or if what is
 /// mounted here is the tree of somebody else.
 pub(super) fn own_group(mount: &Path, membership: &str) -> Option<Group> {
-    let place = membership.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let place = in_version_2(membership)?;
     let is_outside = place.split('/').any(|part| part == "..");
     let path = mount.join(place.trim_start_matches('/'));
     (!is_outside && path.is_dir() && is_ours(&path)).then(|| Group::at(path))

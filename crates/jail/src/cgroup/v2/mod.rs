@@ -38,6 +38,7 @@ struct Claimed {
     /// Dropped first. What its place becomes then depends on who is left there.
     owned: HostDirectory,
     controllers: Vec<Controller>,
+    limits_swap: bool,
     place: Place,
 }
 
@@ -67,11 +68,12 @@ impl Tree {
     }
 
     pub(super) fn source(&self) -> GroupSource {
-        let claimed = self.claimed();
-        let group = claimed.place.group().path.clone();
-        match &claimed.place {
+        match &self.claimed().place {
             Place::Root(_) => GroupSource::Root,
-            Place::Delegated(_) => GroupSource::Delegated { group },
+            Place::Delegated(delegated) => {
+                let inside = delegated.group.path.strip_prefix(&self.around.mount).unwrap_or(Path::new(""));
+                GroupSource::Delegated { group: Path::new("/").join(inside) }
+            }
             Place::Scope(scope) => {
                 GroupSource::Scope { unit: scope.unit.clone(), manager: scope.manager.name() }
             }
@@ -120,7 +122,7 @@ impl Tree {
     }
 
     pub(super) fn limits_swap(&self) -> bool {
-        self.claimed().limits_swap()
+        self.claimed().limits_swap
     }
 
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
@@ -136,15 +138,12 @@ impl Claimed {
             reason: format!("{}: {error}", owned.path.display()),
             remedy: &remedies::DELEGATE,
         })?;
-        Ok(Self { controllers: directory.handed_on(), owned, place })
+        let limits_swap = owned.path.join("memory.swap.max").exists();
+        Ok(Self { controllers: directory.handed_on(), limits_swap, owned, place })
     }
 
     fn is_gone(&self) -> bool {
         matches!(&self.place, Place::Scope(scope) if scope.is_gone())
-    }
-
-    fn limits_swap(&self) -> bool {
-        self.owned.path.join("memory.swap.max").exists()
     }
 
     fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
@@ -157,7 +156,7 @@ impl Claimed {
                     settings.push(("memory.max", limits.memory_bytes.to_string()));
                     // This file counts swap alone, but the config counts it together with memory.
                     let swap = limits.memory_and_swap_bytes.saturating_sub(limits.memory_bytes);
-                    if self.limits_swap() {
+                    if self.limits_swap {
                         settings.push(("memory.swap.max", swap.to_string()));
                     }
                 }
@@ -288,7 +287,7 @@ mod tests {
             let cgroups = Cgroups::detect(around, GroupOptions { move_processes });
             (cgroups.source(), cgroups.why_missing(Controller::Memory).map(|missing| missing.remedy))
         };
-        let taken = GroupSource::Delegated { group: root.path().into() };
+        let taken = GroupSource::Delegated { group: "/".into() };
         assert_eq!(source(&around, false), (GroupSource::None, Some(&remedies::MOVE_PROCESSES)));
         assert_eq!(source(&around, true).0, taken);
         // Who is below the group already needs no move.
@@ -301,10 +300,13 @@ mod tests {
     fn limits_are_written_in_the_second_generations_words() {
         let (root, _) = fake_tree("cpu memory pids\n");
         let owned = HostDirectory::claim(root.path()).unwrap();
-        fs::write(owned.path.join("memory.swap.max"), "max").unwrap();
         let cell = owned.path.join("cell-1");
-        let tree =
-            Claimed { owned, controllers: CONTROLLERS.into(), place: Place::Root(Group::at(root.path())) };
+        let tree = Claimed {
+            owned,
+            controllers: CONTROLLERS.into(),
+            limits_swap: true,
+            place: Place::Root(Group::at(root.path())),
+        };
         let limits = CgroupLimits {
             memory_bytes: 256 << 20,
             memory_and_swap_bytes: 384 << 20,

@@ -108,7 +108,8 @@ fn is_delegated(group: &Group, around: &Surroundings) -> bool {
     if group.is_marked_delegated() {
         return true;
     }
-    // Before version 254 managers of users leave no mark, and before 251 only root can see it.
+    // Not every version leaves a mark that this user can see: the managers of users in systemd 252
+    // leave none.
     let (Some(manager), Ok(place)) = (&around.manager, group.path.strip_prefix(&around.mount)) else {
         return false;
     };
@@ -146,6 +147,7 @@ fn said(group: &Path, error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use rustix::fs::{XattrFlags, setxattr};
 
@@ -176,7 +178,7 @@ mod tests {
             Self { root }
         }
 
-        fn group(&self, name: &str) -> std::path::PathBuf {
+        fn group(&self, name: &str) -> PathBuf {
             self.root.path().join("system.slice").join(name)
         }
 
@@ -207,10 +209,10 @@ mod tests {
         if !machine.delegate("a.service") {
             return;
         }
-        let group = machine.group("a.service");
+        let (group, named) = (machine.group("a.service"), PathBuf::from("/system.slice/a.service"));
         for own in ["a.service", "a.service/inner"] {
             let cgroups = machine.look(own, GroupOptions::default());
-            assert_eq!(cgroups.source(), GroupSource::Delegated { group: group.clone() });
+            assert_eq!(cgroups.source(), GroupSource::Delegated { group: named.clone() });
             assert_eq!(Group::at(&group).children().len(), 2, "there is a directory for the host's cells");
             drop(cgroups);
             assert_eq!(Group::at(&group).children(), [group.join("inner")]);
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(missing.remedy, &remedies::MOVE_PROCESSES);
         assert!(!machine.group("a.service").join(LEAF).exists());
         // Below the delegated group there is nothing to move.
-        let group = machine.group("a.service");
+        let group = "/system.slice/a.service".into();
         assert_eq!(machine.look("a.service/inner", stay).source(), GroupSource::Delegated { group });
     }
 
@@ -244,7 +246,7 @@ mod tests {
         fs::write(leaf.join("cgroup.procs"), "").unwrap();
         fs::write(leaf.join("cgroup.type"), "domain\n").unwrap();
         let found = machine.look(&format!("a.service/{LEAF}"), GroupOptions::default());
-        assert_eq!(found.source(), GroupSource::Delegated { group: machine.group("a.service") });
+        assert_eq!(found.source(), GroupSource::Delegated { group: "/system.slice/a.service".into() });
     }
 
     #[test]

@@ -18,10 +18,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::super::HostDirectory;
+use super::super::membership::membership_of;
 use super::group_files::Group;
 use super::place::is_user_manager;
 use crate::launch::Anchor;
-use crate::systemd::{Manager, ScopeError, ScopeWishes, group_of};
+use crate::systemd::{Manager, ScopeWishes};
 
 /// The group of helpers, below the scope's.
 const JAILS: &str = "jails";
@@ -47,10 +48,10 @@ impl Scope {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let unit = format!("belljar-cells-{}-{number}.scope", std::process::id());
-        let anchor = Anchor::drop_here().map_err(|error| error.to_string())?;
+        let anchor = Anchor::start().map_err(|error| error.to_string())?;
         let wishes = ScopeWishes { slice: slice_of(&own.path, manager), limits: limits_of(own) };
         manager.start_scope(&unit, anchor.id(), &wishes).map_err(|error| error.to_string())?;
-        let place = group_of(anchor.id()).ok_or("the helper that was to hold the scope has ended")?;
+        let place = membership_of(anchor.id()).ok_or("the helper that was to hold the scope has ended")?;
         let group = Group::at(mount.join(place.trim_start_matches('/')));
         let scope = Self { unit, group, manager: manager.clone(), anchor: Mutex::new(Some(anchor)) };
         let directory =
@@ -85,7 +86,7 @@ impl Scope {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self
                 .manager
                 .attach(&self.unit, &format!("/{JAILS}"), process)
-                .map_err(|error: ScopeError| error.to_string()),
+                .map_err(|error| error.to_string()),
             Err(error) => Err(format!("{}: {error}", jails.path.display())),
         }
     }
