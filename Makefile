@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
+.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -34,6 +34,12 @@ test-vm-short: ## the same with a dozen scripts each; 4 minutes, and 3 more for 
 
 test-vm-remedies: ## do there what doctor advises, and see whether it helps; 15 minutes
 	@scripts/test-vm --remedies
+
+test-vm-containers: ## the docker engine there, on Docker, rootless Docker and Podman; 30 minutes
+	@scripts/test-vm --containers
+
+test-vm-package: ## install the Debian package there, use it, and purge it
+	@scripts/test-vm --package
 
 faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes
 	@scripts/faults

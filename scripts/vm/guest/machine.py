@@ -34,39 +34,41 @@ class Identity:
         return [*self.start, *variables, *program]
 
 
-def _system(*properties: str) -> tuple[str, ...]:
+def system(*properties: str) -> tuple[str, ...]:
+    """A system service with these properties."""
     return (*_RUN, *(f"--property={each}" for each in properties))
 
 
-def _user(*properties: str) -> tuple[str, ...]:
+def user(*properties: str) -> tuple[str, ...]:
+    """A service of the ordinary user's own manager."""
     return (*AS_USER, *_RUN, "--user", *(f"--property={each}" for each in properties))
 
 
 # systemd gives a system service no HOME unless that says `User=`.
 _HOME = "Environment=HOME=/root"
 
-ROOT_SERVICE = Identity("root-service", "root in a plain system service", _system(_HOME))
+ROOT_SERVICE = Identity("root-service", "root in a plain system service", system(_HOME))
 ROOT_DELEGATED = Identity(
-    "root-delegated", "root in a system service with `Delegate=yes`", _system(_HOME, "Delegate=yes")
+    "root-delegated", "root in a system service with `Delegate=yes`", system(_HOME, "Delegate=yes")
 )
 ROOT_LIMITED = Identity(
     "root-limited",
     "root in a system service with `Delegate=yes` and `MemoryMax=384M`",
-    _system(_HOME, "Delegate=yes", "MemoryMax=384M"),
+    system(_HOME, "Delegate=yes", "MemoryMax=384M"),
 )
-USER_LOGIN = Identity("user-login", "an ordinary user in a login session", _system("User=u", "PAMName=login"))
+USER_LOGIN = Identity("user-login", "an ordinary user in a login session", system("User=u", "PAMName=login"))
 USER_DELEGATED = Identity(
-    "user-delegated", "an ordinary user in a user service with `Delegate=yes`", _user("Delegate=yes")
+    "user-delegated", "an ordinary user in a user service with `Delegate=yes`", user("Delegate=yes")
 )
 ROOT_UNCOUNTED = Identity(
     "root-uncounted",
     "root in a system service with `MemoryAccounting=no`",
-    _system(_HOME, "MemoryAccounting=no"),
+    system(_HOME, "MemoryAccounting=no"),
 )
 USER_UNCOUNTED = Identity(
     "user-uncounted",
     "an ordinary user in a user service with `MemoryAccounting=no`",
-    _user("MemoryAccounting=no"),
+    user("MemoryAccounting=no"),
 )
 IDENTITIES = (ROOT_SERVICE, ROOT_DELEGATED, USER_LOGIN, USER_DELEGATED)
 

@@ -285,6 +285,7 @@ mod tests {
     use belljar_core::config::HostPathMap;
     use belljar_core::layout::{RESERVED, overlap};
 
+    use super::super::ids::Ids;
     use super::*;
 
     /// A grant could hide what is mounted into a container. So all of it must be in reserved
@@ -292,7 +293,7 @@ mod tests {
     #[test]
     fn everything_that_is_mounted_is_in_a_reserved_place() {
         let config = SandboxConfig::default();
-        let grants = Grants::open(&config.resources, &HostPathMap::default(), true).unwrap();
+        let grants = Grants::open(&config.resources, &HostPathMap::default(), Some(Ids::Same)).unwrap();
         let plan = ContainerPlan {
             config: &config,
             image: "image",

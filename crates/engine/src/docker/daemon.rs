@@ -1,6 +1,7 @@
 //! The daemon: asked through `bollard`, over our own connections.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use hyper_util::rt::TokioIo;
 use super::DockerError;
 use super::address::Address;
 use super::error::message_of;
+use super::ids::Ids;
+use super::podman::Podman;
 
 /// How long the daemon may take to answer at all, the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(20);
@@ -38,7 +41,11 @@ pub(super) struct Facts {
     pub(super) architecture: String,
     pub(super) cgroup_version: String,
     pub(super) storage_driver: String,
+    /// Where its data is.
+    pub(super) root_directory: String,
     pub(super) security: Vec<String>,
+    /// Whether it is an ordinary user's.
+    pub(super) is_rootless: bool,
     pub(super) limits_memory: bool,
     pub(super) limits_cpu: bool,
     pub(super) limits_pids: bool,
@@ -49,12 +56,31 @@ impl Facts {
     pub(super) fn is_podman(&self) -> bool {
         self.product.starts_with("Podman")
     }
+
+    /// Whether it names such an option of its security, as in `name=userns`.
+    pub(super) fn has_security(&self, name: &str) -> bool {
+        has_option(&self.security, name)
+    }
+}
+
+fn has_option(security: &[String], name: &str) -> bool {
+    security.iter().any(|option| option.contains(name))
 }
 
 impl Daemon {
-    /// Whether its socket is a file here, so that paths are probably the same there.
-    pub(super) fn is_local(&self) -> bool {
-        matches!(*self.address, Address::Unix(_))
+    /// Whose files of this machine are whose in its containers; if its socket is a file here, so
+    /// that paths are probably the same there.
+    pub(super) fn ids_here(&self) -> Option<Ids> {
+        matches!(*self.address, Address::Unix(_)).then(|| self.ids())
+    }
+
+    /// Whose files are whose in its containers.
+    pub(super) fn ids(&self) -> Ids {
+        let owner = match &*self.address {
+            Address::Unix(path) => std::fs::metadata(path).ok().map(|socket| socket.uid()),
+            Address::Tcp { .. } => None,
+        };
+        Ids::of(&self.facts, owner)
     }
 
     /// Connects and agrees on a version.
@@ -66,7 +92,7 @@ impl Daemon {
             drop(wire);
             let api = client(address.clone())?;
             let api = api.negotiate_version().await.map_err(|error| speechless(&address, &error))?;
-            let facts = ask_facts(&api).await.map_err(DockerError::api("tell about itself"))?;
+            let facts = ask_facts(&api, &address).await.map_err(DockerError::api("tell about itself"))?;
             Ok(Self { api, address: Arc::new(address.clone()), facts: Arc::new(facts) })
         };
         tokio::time::timeout(FIRST_ANSWER, answering).await.unwrap_or_else(|_| {
@@ -97,7 +123,10 @@ fn client(address: Address) -> Result<Docker, DockerError> {
 
 /// Sends one request on a connection of its own. Calls are rare (a container is made or removed),
 /// so no connection is kept open.
-async fn ask(address: &Address, request: BollardRequest) -> Result<hyper::Response<Incoming>, Error> {
+pub(super) async fn ask(
+    address: &Address,
+    request: BollardRequest,
+) -> Result<hyper::Response<Incoming>, Error> {
     let wire = address.dial().await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(wire)).await?;
     tokio::spawn(async move {
@@ -110,22 +139,29 @@ async fn ask(address: &Address, request: BollardRequest) -> Result<hyper::Respon
     Ok(sender.send_request(Request::from_parts(head, body)).await?)
 }
 
-async fn ask_facts(api: &Docker) -> Result<Facts, Error> {
+async fn ask_facts(api: &Docker, address: &Address) -> Result<Facts, Error> {
     let version = api.version().await?;
     let info = api.info().await?;
     let components = version.components.unwrap_or_default();
-    let podman = components.iter().any(|component| component.name.contains("Podman"));
-    let product = if podman { "Podman" } else { "Docker" };
+    let is_podman = components.iter().any(|component| component.name.contains("Podman"));
+    let podman = if is_podman { Podman::ask(address).await } else { None };
+    let product = if is_podman { "Podman" } else { "Docker" };
+    let security = info.security_options.unwrap_or_default();
+    let limits = |name: &str, told: Option<bool>| {
+        podman.as_ref().map_or(told.unwrap_or(false), |podman| podman.has_controller(name))
+    };
     Ok(Facts {
         product: format!("{product} {}", version.version.unwrap_or_default()),
         api_version: api.client_version().to_string(),
         architecture: version.arch.unwrap_or_default(),
         cgroup_version: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
         storage_driver: info.driver.unwrap_or_default(),
-        security: info.security_options.unwrap_or_default(),
-        limits_memory: info.memory_limit.unwrap_or(false),
-        limits_cpu: info.cpu_cfs_quota.unwrap_or(false),
-        limits_pids: info.pids_limit.unwrap_or(false),
+        root_directory: info.docker_root_dir.unwrap_or_default(),
+        limits_memory: limits("memory", info.memory_limit),
+        limits_cpu: limits("cpu", info.cpu_cfs_quota),
+        limits_pids: limits("pids", info.pids_limit),
+        is_rootless: podman.as_ref().is_some_and(Podman::is_rootless) || has_option(&security, "rootless"),
+        security,
     })
 }
 

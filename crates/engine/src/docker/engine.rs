@@ -115,7 +115,7 @@ impl DockerEngine {
         let config = &blueprint.config;
         // Before anything is built, so that a grant that cannot be made safe is refused.
         let map = &self.settings.host_path_map;
-        let grants = Grants::open(&config.resources, map, self.daemon.is_local())?;
+        let grants = Grants::open(&config.resources, map, self.daemon.ids_here())?;
         let image = build::ensure(&self.daemon, blueprint, &self.build_settings(), progress).await?;
         let sidecar = if config.network_policy.is_isolated() {
             None
@@ -189,7 +189,10 @@ impl Engine for DockerEngine {
     }
 
     fn kept_owner(&self) -> Option<u32> {
-        rustix::process::geteuid().is_root().then_some(GUEST_ID)
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        self.daemon.ids().outside(GUEST_ID)
     }
 
     fn settle(&self) -> BoxFuture<'_, ()> {

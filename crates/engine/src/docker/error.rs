@@ -117,6 +117,15 @@ pub enum DockerError {
         /// Where it would be mounted.
         leads_to: PathBuf,
     },
+    /// The daemon maps ids, and the owner of a kept workspace is none of those that it maps.
+    #[error(
+        "the workspace belongs to user {user}, who is nobody in the containers of this daemon: it maps ids. Use the native engine, \
+         a rootless daemon of that user's, or run as root with a workspace that was made so"
+    )]
+    Unmapped {
+        /// Whose it is.
+        user: u32,
+    },
     /// There is no program that could be the proxy.
     #[error(
         "the egress proxy has no program to run in its container: {reason}. Name one that links Belljar with the docker engine, \
@@ -184,6 +193,7 @@ impl DockerError {
             | Self::Resource { .. }
             | Self::OtherResource { .. }
             | Self::LinkInImage { .. }
+            | Self::Unmapped { .. }
             | Self::ProxyProgram { .. } => Fault::Caller,
             Self::Unreachable { .. } | Self::Api { .. } | Self::NotReady { .. } | Self::Sidecar { .. } => {
                 Fault::Backend

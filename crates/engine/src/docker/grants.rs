@@ -14,6 +14,7 @@ use belljar_jail::FileIdentity;
 
 use super::DockerError;
 use super::container::GUEST_ID;
+use super::ids::Ids;
 use super::labels::boot;
 use crate::EngineError;
 use crate::grants::{self, Grant, Named};
@@ -34,25 +35,27 @@ struct Planned {
 }
 
 impl Grants {
-    /// Looks at every resource. `is_local` says that the daemon's socket is a file here, so paths
-    /// are probably the same there.
+    /// Looks at every resource. `ids_here` is how the daemon maps ids of this machine, if its socket
+    /// is a file here, so that paths are probably the same there.
     pub(super) fn open(
         resources: &[FileResource],
         map: &HostPathMap,
-        is_local: bool,
+        ids_here: Option<Ids>,
     ) -> Result<Self, EngineError> {
         let mut planned = Vec::new();
         let mut warnings: Vec<_> =
             resources.iter().filter_map(|resource| resource.mount_warning(map)).collect();
         for resource in resources {
-            let seen = match is_local.then(|| grants::open(resource)) {
+            let seen = match ids_here.map(|_| grants::open(resource)) {
                 Some(Ok(grant)) => Some(grant),
                 // Not here, but perhaps on the daemon's host. If it is not there either, the daemon
                 // says so.
                 None | Some(Err(EngineError::Resource { .. })) => None,
                 Some(Err(error)) => return Err(error),
             };
-            warnings.extend(seen.as_ref().and_then(|grant| of_another(resource, grant)));
+            warnings.extend(
+                seen.as_ref().zip(ids_here).and_then(|(grant, ids)| of_another(resource, grant, ids)),
+            );
             let asked = resource.mount_source(map);
             let source = match &seen {
                 Some(grant) if asked == resource.host_path => grant.path.clone(),
@@ -111,13 +114,16 @@ impl Grants {
 
 /// A warning about a place to write to whose owner scripts are not. On a container there are no
 /// mounts with other ids.
-fn of_another(resource: &FileResource, grant: &Grant) -> Option<String> {
+fn of_another(resource: &FileResource, grant: &Grant, ids: Ids) -> Option<String> {
     let owner = grant.metadata.uid();
-    let is_theirs = resource.read_only || owner == GUEST_ID;
+    let writer = ids.outside(GUEST_ID);
+    let is_theirs = resource.read_only || writer == Some(owner);
     (!is_theirs).then(|| {
+        let id =
+            writer.map_or_else(|| "an id of the daemon's choice".to_owned(), |id| format!("the id {id}"));
         format!(
-            "scripts write to {} with the id {GUEST_ID}, as containers do, and not with its owner's ({owner}): \
-             they can only if its mode lets them, and what they make there belongs to {GUEST_ID}",
+            "scripts write to {} with {id}, as containers do, and not with its owner's ({owner}): \
+             they can only if its mode lets them, and what they make there belongs to that id",
             resource.host_path.display()
         )
     })
@@ -131,7 +137,7 @@ mod tests {
     fn what_a_daemon_mounted_is_compared_with_what_was_meant() {
         let home = tempfile::tempdir().unwrap();
         let resource = FileResource::new(home.path(), "/data/x");
-        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        let grants = Grants::open(&[resource], &HostPathMap::default(), Some(Ids::Same)).unwrap();
         let FileIdentity { device, inode } = grants.planned[0].seen.as_ref().unwrap().identity;
         let meant = (device, inode);
         let inside = |boot_id: String, granted| Surroundings {
@@ -155,7 +161,7 @@ mod tests {
         let map: HostPathMap = [("/belljar/here", "/there")].into_iter().collect();
         let mut resource = FileResource::new("/belljar/here/x", "/data/x");
         resource.docker_host_path = Some("/elsewhere/x".into());
-        let grants = Grants::open(&[resource], &map, true).unwrap();
+        let grants = Grants::open(&[resource], &map, Some(Ids::Same)).unwrap();
         assert_eq!(grants.sources().next().unwrap().1, Path::new("/there/x"));
         assert!(matches!(grants.warnings(), [one] if one.contains("/elsewhere/x, is not used")));
     }
@@ -165,7 +171,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let warned = |read_only| {
             let resource = FileResource { read_only, ..FileResource::new(home.path(), "/data/x") };
-            Grants::open(&[resource], &HostPathMap::default(), true).unwrap().warnings().len()
+            Grants::open(&[resource], &HostPathMap::default(), Some(Ids::Same)).unwrap().warnings().len()
         };
         let is_theirs = home.path().metadata().unwrap().uid() == GUEST_ID;
         assert_eq!(warned(false), usize::from(!is_theirs));
@@ -175,7 +181,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_here_is_left_to_the_daemon() {
         let resource = FileResource::new("/belljar/is/not/here", "/data/x");
-        let grants = Grants::open(&[resource], &HostPathMap::default(), true).unwrap();
+        let grants = Grants::open(&[resource], &HostPathMap::default(), Some(Ids::Same)).unwrap();
         assert_eq!(grants.sources().next().unwrap().1, Path::new("/belljar/is/not/here"));
         let inside = Surroundings { boot_id: boot(), granted: vec![(1, 2)], places: vec!["/data/x".into()] };
         assert!(grants.compare(&inside).is_ok());

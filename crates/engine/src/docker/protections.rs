@@ -1,6 +1,7 @@
 //! What a daemon enforces for its containers, named as in configs.
 
 use super::daemon::Facts;
+use super::ids::Ids;
 use crate::{ProtectionState, ProtectionStatus};
 
 /// Every protection and its state on this daemon.
@@ -13,9 +14,8 @@ pub(super) fn protections(facts: &Facts) -> Vec<ProtectionStatus> {
             remedy: "give its kernel that controller".to_owned(),
         },
     };
-    let remapped =
-        facts.security.iter().any(|option| option.contains("userns") || option.contains("rootless"));
-    let filtered = facts.security.iter().any(|option| option.contains("seccomp"));
+    let remapped = Ids::of(facts, None) != Ids::Same;
+    let filtered = facts.has_security("seccomp");
     let own_ids = match remapped {
         true => active("remapped by the daemon"),
         false => ProtectionState::Degraded {

@@ -87,7 +87,7 @@ impl Template for DockerTemplate {
 pub(super) struct Fitted {
     config: SandboxConfig,
     grants: Grants,
-    /// Whose the workspace is: the ids of whoever runs in it.
+    /// Who runs in it: who has, in there, the ids of the workspace's owner.
     owner: Option<(u32, u32)>,
 }
 
@@ -99,7 +99,6 @@ impl Drop for DockerTemplate {
 }
 
 impl DockerTemplate {
-    /// Makes a container and waits until it is ready.
     /// What a container to measure is made by.
     fn fit(&self, fitting: &Fitting) -> Result<Fitted, EngineError> {
         let mut config = self.blueprint.config.clone();
@@ -108,13 +107,15 @@ impl DockerTemplate {
         if let (Some(store), Some(name)) = (&self.blueprint.workspaces, &fitting.workspace) {
             let host_path = store.join(name.as_str());
             let found = std::fs::symlink_metadata(&host_path).map_err(EngineError::io("open a workspace"))?;
-            owner = Some((found.uid(), found.gid()));
+            let ids = (found.uid(), found.gid());
+            owner = Some(self.daemon.ids().inside(ids).ok_or(DockerError::Unmapped { user: ids.0 })?);
             config.resources.push(FileResource::read_write(host_path, layout::WORKSPACE));
         }
-        let grants = Grants::open(&config.resources, &self.host_path_map, self.daemon.is_local())?;
+        let grants = Grants::open(&config.resources, &self.host_path_map, self.daemon.ids_here())?;
         Ok(Fitted { config, grants, owner })
     }
 
+    /// Makes a container and waits until it is ready.
     pub(super) async fn make(&self, fitted: Option<&Fitted>) -> Result<(DockerCell, Ready), DockerError> {
         let config = fitted.map_or(&self.blueprint.config, |fitted| &fitted.config);
         let grants = fitted.map_or(&self.grants, |fitted| &fitted.grants);

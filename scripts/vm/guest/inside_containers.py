@@ -1,0 +1,57 @@
+"""Native cells inside a container: what doctor says there, before and after its advice is followed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+
+import advice
+from claims import BELLJAR, HANG, Line
+from daemons import IMAGE, Daemon
+from doctor import Report, judged
+
+
+def look(daemon: Daemon) -> bool:
+    """Prints a line for each claim. Whether one does not hold."""
+    failed = False
+    for line in lines(daemon):
+        failed |= not line.holds
+        print(f"{daemon.name:<14} {line}", flush=True)
+    return failed
+
+
+def lines(daemon: Daemon) -> Iterable[Line]:
+    texts = {remedy.name: remedy.text for remedy in advice.table()}
+    profile, groups = texts["container_profile"], texts["container_groups"]
+    unconfined = security_options(profile, daemon)
+    writable = re.search(r"--cgroupns=host .*?(?=, or --privileged)", groups)
+    assert writable, groups
+    yield judged("inside, no option: advice", doctor(daemon), daemon.profile_hides, profile)
+    seen = doctor(daemon, *unconfined)
+    yield judged("inside, profile: followed", seen, daemon.profile_hides, None)
+    if daemon.owns_groups:
+        # Nothing more is to be had, nor needed.
+        yield judged("inside, groups", seen, "cgroup_memory", None)
+        return
+    yield judged("inside, groups: advice", seen, "cgroup_memory", groups)
+    seen = doctor(daemon, *unconfined, *writable[0].split())
+    yield judged("inside, groups: followed", seen, "cgroup_memory", None)
+    seen = doctor(daemon, "--privileged")
+    yield judged("inside, privileged", seen, "cgroup_memory", None)
+
+
+def security_options(text: str, daemon: Daemon) -> list[str]:
+    """Those that the advice names; of the last two, Podman has the latter."""
+    named = re.findall(r"--security-opt (\S+?)[,)]?(?= |$)", text)
+    *common, dockers, podmans = named
+    chosen = [*common, podmans if daemon.name == "podman" else dockers]
+    return [word for each in chosen for word in ("--security-opt", each)]
+
+
+def doctor(daemon: Daemon, *options: str) -> Report:
+    """What doctor says in a container with these options."""
+    run = ["docker", "run", "--rm", "--network=none", f"--volume={BELLJAR}:/belljar:ro", *options]
+    command = daemon.command(*run, IMAGE, "/belljar", "doctor", "--json")
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    return Report.parsed(ran.stdout, ran.stderr)
