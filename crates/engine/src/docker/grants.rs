@@ -35,8 +35,8 @@ struct Planned {
 }
 
 impl Grants {
-    /// Looks at every resource. `ids_here` is how the daemon maps ids of this machine, if its socket
-    /// is a file here, so that paths are probably the same there.
+    /// Looks at every resource. `ids_here` is how the daemon maps ids of this machine, if its
+    /// socket is a file here, so that paths are probably the same there.
     pub(super) fn open(
         resources: &[FileResource],
         map: &HostPathMap,
