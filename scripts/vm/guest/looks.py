@@ -88,9 +88,24 @@ def place_of_cells(places: set[str]) -> Line:
     limited = [place for place in places if text_of(directory_of(place) / "memory.max") == str(CELLS_LIMIT)]
     if not limited:
         return Line(name, False, expected, f"no group with the limit: {sorted(places)}")
-    units = [part for part in limited[0].split("/") if part.endswith((".service", ".scope"))]
+    units = units_of(limited[0])
     if not units:
         return Line(name, False, expected, f"{limited[0]}, which is in no unit")
+    delegate = delegated(units)
+    own = units_of(machine.own_group())
+    if delegated(own) == "yes":
+        # The operator's limits on this unit must count for cells.
+        return Line(name, units == own, f"a group with the limit, in {own[-1]}", limited[0])
+    return Line(name, delegate == "yes", expected, f"{limited[0]}, Delegate={delegate}")
+
+
+def units_of(group: str) -> list[str]:
+    """The units that a group is in, from the outside."""
+    return [part for part in group.split("/") if part.endswith((".service", ".scope"))]
+
+
+def delegated(units: list[str]) -> str:
+    """What systemd says of the innermost of these units: `yes`, or anything else."""
     # Whose unit it is: that of the user's manager, which is a unit itself, or the system's.
     manager = ["--user"] if units[0] == f"user@{os.getuid()}.service" and len(units) > 1 else []
     shown = subprocess.run(
@@ -98,8 +113,7 @@ def place_of_cells(places: set[str]) -> Line:
         capture_output=True,
         text=True,
     )
-    delegate = shown.stdout.strip() or shown.stderr.strip()
-    return Line(name, delegate == "yes", expected, f"{limited[0]}, Delegate={delegate}")
+    return shown.stdout.strip() or shown.stderr.strip()
 
 
 def directory_of(group: str) -> Path:

@@ -53,6 +53,8 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Greets, and begins at once. So whoever answers has read all of the greeting. A systemd that
+    /// finds a call behind it does not look at that call until something else arrives.
     fn authenticate(&mut self) -> Result<(), BusError> {
         use std::fmt::Write as _;
         let id = rustix::process::geteuid().as_raw().to_string();
@@ -60,7 +62,7 @@ impl Connection {
             let _ = write!(hex, "{byte:02x}");
             hex
         });
-        self.send(format!("\0AUTH EXTERNAL {hex}\r\n").as_bytes())?;
+        self.send(format!("\0AUTH EXTERNAL {hex}\r\nBEGIN\r\n").as_bytes())?;
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n") {
             let mut byte = [0];
@@ -71,7 +73,7 @@ impl Connection {
             }
         }
         match answer.starts_with(b"OK ") {
-            true => Ok(self.send(b"BEGIN\r\n")?),
+            true => Ok(()),
             false => Err(BusError::Refused {
                 name: "authentication".into(),
                 text: String::from_utf8_lossy(&answer).trim().to_owned(),
@@ -193,6 +195,22 @@ mod tests {
         let (_directory, path) = peer(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
         let refused = Connection::open(&path, Peer::Bus, SOON).unwrap_err();
         assert!(matches!(&refused, BusError::Connection(error) if error.kind() == io::ErrorKind::TimedOut));
+    }
+
+    #[test]
+    fn whoever_answers_has_read_the_whole_greeting() {
+        let (_directory, path) = peer(|mut stream| {
+            let mut greeting = Vec::new();
+            while !greeting.ends_with(b"BEGIN\r\n") {
+                let mut bytes = [0; 64];
+                let read = stream.read(&mut bytes).unwrap();
+                assert_ne!(read, 0, "it left after {greeting:?}");
+                greeting.extend_from_slice(&bytes[..read]);
+            }
+            stream.write_all(b"OK 00\r\n").unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        Connection::open(&path, Peer::Service, Duration::from_secs(30)).unwrap();
     }
 
     #[test]
