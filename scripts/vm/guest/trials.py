@@ -161,7 +161,7 @@ TRIALS: dict[str, tuple[Trial | Elsewhere, ...]] = {
     "boot_controller": (
         Elsewhere("it takes another boot: see the first lines, and those of the boot before"),
     ),
-    "container_groups": (Elsewhere("no containers in this machine; docs/machines.md says what was tried"),),
+    "container_groups": (Elsewhere("it takes containers: scripts/test-vm --containers"),),
     "run_as_root": (without_systemd(),),
     "move_processes": (
         Elsewhere("it is about embedding programs: who_must_not_be_moved_is_told_how_cells_can_have_groups"),
@@ -179,7 +179,7 @@ TRIALS: dict[str, tuple[Trial | Elsewhere, ...]] = {
         # Cells are made in a namespace below another, so one is not enough.
         sysctl(ALLOWED, "1", machine.USER_LOGIN),
     ),
-    "container_profile": (Elsewhere("no containers in this machine; docs/machines.md says what was tried"),),
+    "container_profile": (Elsewhere("it takes containers: scripts/test-vm --containers"),),
     "unit_profile": (
         in_service("RestrictNamespaces=", "user_namespace", USER, "RestrictNamespaces=yes"),
         in_service(
