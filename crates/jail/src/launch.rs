@@ -165,6 +165,11 @@ impl Anchor {
         Ok(anchor)
     }
 
+    /// Whether it was ended by somebody else.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.launched.helper.try_wait(), Ok(Some(_)))
+    }
+
     /// Its process.
     pub(crate) fn id(&self) -> u32 {
         self.launched.helper.id()

@@ -37,7 +37,8 @@ pub use choice::{
     build, build_with, cache, connect_or_skip, docker_with, engine, installed, local, native, only_on,
 };
 pub use processes::{
-    children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called, signal,
+    children_of, control_groups_of, directories_in, kill, name_of, processes_below, processes_called,
+    scopes_of, signal,
 };
 pub use running::{
     about_the_run, config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools,

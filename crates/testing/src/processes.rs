@@ -75,6 +75,13 @@ pub fn control_groups_of(host: u32) -> Vec<PathBuf> {
     found
 }
 
+/// The groups of scopes that systemd has made for a process.
+pub fn scopes_of(host: u32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    search(Path::new("/sys/fs/cgroup"), &format!("belljar-cells-{host}-"), &mut found);
+    found
+}
+
 fn search(directory: &Path, prefix: &str, found: &mut Vec<PathBuf>) {
     for directory in directories_in(directory) {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();

@@ -28,6 +28,10 @@ class Identity:
     about: str
     start: tuple[str, ...]
 
+    @property
+    def is_delegated(self) -> bool:
+        return "--property=Delegate=yes" in self.start
+
     def command(self, *program: str, **environment: str) -> list[str]:
         """The command that starts a program so, and waits for its end."""
         variables = [f"--setenv={name}={value}" for name, value in environment.items()]

@@ -144,6 +144,12 @@ impl Manager {
         })())
     }
 
+    /// Whether there is such a unit, as far as can be known.
+    pub(crate) fn has(&self, unit: &str) -> bool {
+        let Ok((mut connection, _)) = self.connect() else { return true };
+        !matches!(unit_path(&mut connection, unit), Err(BusError::Refused { name, .. }) if name == NO_SUCH_UNIT)
+    }
+
     /// Whether a unit has this group, and has been delegated it.
     pub(crate) fn delegates(&self, unit: &str, group: &str) -> bool {
         let interface = match unit.rsplit_once('.') {
@@ -154,10 +160,7 @@ impl Manager {
         };
         let ask = || -> Option<bool> {
             let (mut connection, _) = self.connect().ok()?;
-            let mut arguments = Writer::default();
-            arguments.text(unit);
-            let call = Call { method: "GetUnit", signature: "s", ..MANAGER };
-            let path = connection.call(&call, &arguments).ok()?.text()?;
+            let path = unit_path(&mut connection, unit).ok()?.text()?;
             let mut property = |name: &str| {
                 let mut arguments = Writer::default();
                 arguments.text(interface).text(name);
@@ -215,6 +218,16 @@ fn result_of(job: &str, signal: &str, mut body: Body) -> Option<String> {
     let is_ours = body.text()? == job;
     let _unit = body.text()?;
     is_ours.then(|| body.text())?
+}
+
+/// How a manager says that there is no such unit.
+const NO_SUCH_UNIT: &str = "org.freedesktop.systemd1.NoSuchUnit";
+
+/// Asks for the path under which a unit can be asked about itself.
+fn unit_path(connection: &mut Connection, unit: &str) -> Result<Body, BusError> {
+    let mut arguments = Writer::default();
+    arguments.text(unit);
+    connection.call(&Call { method: "GetUnit", signature: "s", ..MANAGER }, &arguments)
 }
 
 /// The object of systemd's that makes units.

@@ -3,7 +3,7 @@
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
 use belljar_testing::{
     HANG, children_of, config, data, eventually, kill, processes_below, processes_called, run, runtime,
-    sandbox_with, signal,
+    sandbox_with, scopes_of, signal,
 };
 
 fn with_stock(pool_size: usize) -> SandboxConfig {
@@ -207,4 +207,7 @@ async fn a_scope_that_systemd_ends_is_asked_for_again() {
     let result = run(&sandbox, "emit_result(open('/proc/self/cgroup').read())").await;
     assert_eq!(result.verdict, Verdict::Ok);
     assert!(result.usage.cpu_ms.is_some(), "it is counted, too: {result:?}");
+    drop(sandbox);
+    runtime.shutdown().await;
+    eventually("no group of either scope is left", || scopes_of(std::process::id()).is_empty()).await;
 }

@@ -11,7 +11,7 @@ mod scope;
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use belljar_core::remedies;
 
@@ -30,6 +30,8 @@ pub(super) struct Tree {
     options: GroupOptions,
     /// Exchanged when systemd has ended it, as it does with all of a user's when they log out.
     claimed: RwLock<Arc<Claimed>>,
+    /// Those that were ended. What dying cells keep of their groups is removed at the end.
+    ended: Mutex<Vec<Arc<Claimed>>>,
 }
 
 /// The host's directory and where it is.
@@ -60,7 +62,7 @@ impl Tree {
             .map(|controller| (controller, why_missing(controller, around, &claimed.place)))
             .collect();
         let (around, claimed) = (around.clone(), RwLock::new(Arc::new(claimed)));
-        Ok((Self { around, options, claimed }, missing))
+        Ok((Self { around, options, claimed, ended: Mutex::default() }, missing))
     }
 
     fn claimed(&self) -> Arc<Claimed> {
@@ -117,7 +119,9 @@ impl Tree {
         if let Some(lost) = lost {
             return Err(format!("systemd no longer hands on the controller {}", lost.name()));
         }
-        *current = Arc::new(claimed);
+        let mut past = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        past.retain(|claimed| claimed.owned.path.exists());
+        past.push(std::mem::replace(&mut *current, Arc::new(claimed)));
         Ok(Arc::clone(&current))
     }
 

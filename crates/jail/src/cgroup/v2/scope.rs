@@ -92,6 +92,20 @@ impl Scope {
     }
 }
 
+impl Drop for Scope {
+    /// Systemd removes the group with the scope. But if somebody stopped the scope while processes
+    /// in it were still on their way out, systemd has given it up.
+    fn drop(&mut self) {
+        let anchor = self.anchor.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let was_ended = anchor.is_some_and(|mut anchor| anchor.has_ended());
+        // The group of a unit that is there is left to systemd, which waits for news of it.
+        if was_ended && !self.manager.has(&self.unit) {
+            let _ = fs::remove_dir(self.group.child(JAILS).path);
+            let _ = fs::remove_dir(&self.group.path);
+        }
+    }
+}
+
 /// The slice that a group is in, so that its limits count for the scope too. A user's manager makes
 /// groups below its own unit only.
 fn slice_of(own: &Path, manager: &Manager) -> Option<String> {
