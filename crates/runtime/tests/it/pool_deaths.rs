@@ -209,5 +209,6 @@ async fn a_scope_that_systemd_ends_is_asked_for_again() {
     assert!(result.usage.cpu_ms.is_some(), "it is counted, too: {result:?}");
     drop(sandbox);
     runtime.shutdown().await;
+    drop(runtime);
     eventually("no group of either scope is left", || scopes_of(std::process::id()).is_empty()).await;
 }
