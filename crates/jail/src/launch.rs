@@ -17,7 +17,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use crate::cgroup::Cgroups;
 use crate::circumstances::Circumstances;
-use crate::helper::{ASK_HOLD, ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer};
+use crate::helper::{ASK_HOLD, ASK_JAIL, ASK_PRESENCE, ASK_PROBE, HELLO, ProbeAnswer};
 use crate::memory_file::{program_file, sealed_file};
 use crate::shortage::shortage_of;
 use crate::spec::JailSpec;
@@ -103,7 +103,8 @@ const HELPER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/belljar_helper")
 /// Its name in lists of processes.
 const HELPER_NAME: &str = "belljar-jail-helper";
 
-/// How long the helper may take to say hello. It does so at once, but the machine may be busy.
+/// How long the helper may take to say hello, whenever it is to. It does so at once, but the
+/// machine may be busy.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 /// How long it may take to try everything out.
 const PROBED_WITHIN: Duration = Duration::from_secs(60);
@@ -165,9 +166,16 @@ impl Anchor {
         Ok(anchor)
     }
 
-    /// Whether it was ended by somebody else.
-    pub(crate) fn has_ended(&mut self) -> bool {
-        matches!(self.launched.helper.try_wait(), Ok(Some(_)))
+    /// Whether it is there, and nobody has begun to end it. If not, do not ask again: a late answer
+    /// would be taken for another one.
+    ///
+    /// Only an answer shows that. A signal takes a moment to end a process, which is still listed
+    /// meanwhile. But from then on it runs nothing any more.
+    pub(crate) fn answers(&self) -> bool {
+        let mut said = [0; 64];
+        send(&self.launched.control, ASK_PRESENCE, &[]).is_ok()
+            && receive_within(&self.launched.control, &mut said, HELLO_WITHIN)
+                .is_ok_and(|read| &said[..read] == HELLO)
     }
 
     /// Its process.
@@ -311,6 +319,15 @@ mod tests {
     fn a_helper_says_hello_and_answers() {
         let answer = ask_probe().unwrap();
         assert_eq!(answer.trials.len(), 10, "{answer:?}");
+    }
+
+    #[test]
+    fn an_anchor_answers_until_somebody_begins_to_end_it() {
+        let anchor = Anchor::start().unwrap();
+        assert!(anchor.answers() && anchor.answers());
+        let process = rustix::process::Pid::from_raw(anchor.id().cast_signed()).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        assert!(!anchor.answers());
     }
 
     #[test]

@@ -44,4 +44,4 @@ pub use running::{
     about_the_run, config, data, has, needs_isolation, run, runtime, sandbox_with, sandbox_with_tools,
     session, tool_sources,
 };
-pub use waiting::{HANG, eventually, in_time, interrupted, slowness};
+pub use waiting::{HANG, eventually, in_time, interrupted, patience, slowness};

@@ -5,7 +5,7 @@ use belljar_runtime::{
 };
 
 use crate::choice::{build, engine, skip};
-use crate::waiting::{HANG, slowness};
+use crate::waiting::{patience, slowness};
 
 /// A runtime on the engine under test, or `None` with the reason printed where it makes no cells.
 #[track_caller]
@@ -75,7 +75,7 @@ pub fn tool_sources(tools: &[(&str, &str)]) -> Vec<ToolSource> {
 
 /// Runs a script. A run that hangs is a failure.
 pub async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
-    tokio::time::timeout(HANG * slowness(), sandbox.run(script))
+    tokio::time::timeout(patience(), sandbox.run(script))
         .await
         .expect("the run hangs")
         .expect("the run can be made")
@@ -83,7 +83,7 @@ pub async fn run(sandbox: &Sandbox, script: &str) -> ExecutionResult {
 
 /// Holds a cell. One that is never made is a failure.
 pub async fn session(sandbox: &Sandbox) -> Session {
-    let held = tokio::time::timeout(HANG * slowness(), sandbox.session()).await;
+    let held = tokio::time::timeout(patience(), sandbox.session()).await;
     held.expect("making a cell hangs").expect("a cell can be made")
 }
 

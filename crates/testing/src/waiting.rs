@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use belljar_runtime::RunHandle;
 
-/// Long enough for a loaded machine, short enough to name a hang. An emulated machine takes
-/// [`slowness`] times as long.
+/// Long enough for a loaded machine, short enough to name a hang. [`patience`] is for emulated
+/// machines, too.
 pub const HANG: Duration = Duration::from_secs(120);
+/// Nextest ends a test there after 600 s (`.config/nextest.toml`), and knows no reason.
+const LONGEST: Duration = Duration::from_secs(450);
 /// After so long a user presses Ctrl-C again.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -27,30 +29,33 @@ pub fn slowness() -> u32 {
     })
 }
 
+/// How long anything may take here: [`HANG`], many times as long on a slow machine, and never so
+/// long that nobody is left to name what hangs.
+pub fn patience() -> Duration {
+    (HANG * slowness()).min(LONGEST)
+}
+
 /// Waits for something that must happen. Nothing is assumed about how long it takes.
 ///
 /// # Panics
 ///
-/// When it has not happened after [`HANG`].
+/// When it has not happened after [`patience`].
 pub async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(
-        tokio::time::timeout(HANG * slowness(), waiting).await.is_ok(),
-        "it never came about that {what}"
-    );
+    assert!(tokio::time::timeout(patience(), waiting).await.is_ok(), "it never came about that {what}");
 }
 
 /// What a future gives.
 ///
 /// # Panics
 ///
-/// When it gives nothing within [`HANG`].
+/// When it gives nothing within [`patience`].
 pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANG * slowness(), what).await.expect("it hangs")
+    tokio::time::timeout(patience(), what).await.expect("it hangs")
 }
 
 /// Interrupts a run until it ends, as a user would who presses Ctrl-C again: one interrupt alone

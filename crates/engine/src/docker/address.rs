@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +81,14 @@ impl Address {
                 let present = sockets.into_iter().flatten().find(|path| path.exists());
                 Ok(Self::Unix(present.unwrap_or_else(|| USUAL.into())))
             }
+        }
+    }
+
+    /// Whose its socket is, if that is a file here.
+    pub(super) fn owner(&self) -> Option<u32> {
+        match self {
+            Self::Unix(path) => std::fs::metadata(path).ok().map(|socket| socket.uid()),
+            Self::Tcp { .. } => None,
         }
     }
 

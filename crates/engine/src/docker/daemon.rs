@@ -1,7 +1,6 @@
 //! The daemon: asked through `bollard`, over our own connections.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,11 +40,10 @@ pub(super) struct Facts {
     pub(super) architecture: String,
     pub(super) cgroup_version: String,
     pub(super) storage_driver: String,
-    /// Where its data is.
-    pub(super) root_directory: String,
-    pub(super) security: Vec<String>,
-    /// Whether it is an ordinary user's.
-    pub(super) is_rootless: bool,
+    /// Whose files are whose in its containers.
+    pub(super) ids: Ids,
+    /// Whether it filters system calls by a profile of its own.
+    pub(super) has_seccomp: bool,
     pub(super) limits_memory: bool,
     pub(super) limits_cpu: bool,
     pub(super) limits_pids: bool,
@@ -56,31 +54,13 @@ impl Facts {
     pub(super) fn is_podman(&self) -> bool {
         self.product.starts_with("Podman")
     }
-
-    /// Whether it names such an option of its security, as in `name=userns`.
-    pub(super) fn has_security(&self, name: &str) -> bool {
-        has_option(&self.security, name)
-    }
-}
-
-fn has_option(security: &[String], name: &str) -> bool {
-    security.iter().any(|option| option.contains(name))
 }
 
 impl Daemon {
     /// Whose files of this machine are whose in its containers; if its socket is a file here, so
     /// that paths are probably the same there.
     pub(super) fn ids_here(&self) -> Option<Ids> {
-        matches!(*self.address, Address::Unix(_)).then(|| self.ids())
-    }
-
-    /// Whose files are whose in its containers.
-    pub(super) fn ids(&self) -> Ids {
-        let owner = match &*self.address {
-            Address::Unix(path) => std::fs::metadata(path).ok().map(|socket| socket.uid()),
-            Address::Tcp { .. } => None,
-        };
-        Ids::of(&self.facts, owner)
+        matches!(*self.address, Address::Unix(_)).then_some(self.facts.ids)
     }
 
     /// Connects and agrees on a version.
@@ -147,6 +127,14 @@ async fn ask_facts(api: &Docker, address: &Address) -> Result<Facts, Error> {
     let podman = if is_podman { Podman::ask(address).await } else { None };
     let product = if is_podman { "Podman" } else { "Docker" };
     let security = info.security_options.unwrap_or_default();
+    let says = |word: &str| security.iter().any(|option| option.contains(word));
+    let ids = if podman.as_ref().is_some_and(Podman::is_rootless) || says("rootless") {
+        Ids::Owners { user: address.owner() }
+    } else if says("userns") {
+        Ids::shifted(&info.docker_root_dir.unwrap_or_default())
+    } else {
+        Ids::Same
+    };
     let limits = |name: &str, told: Option<bool>| {
         podman.as_ref().map_or(told.unwrap_or(false), |podman| podman.has_controller(name))
     };
@@ -156,12 +144,11 @@ async fn ask_facts(api: &Docker, address: &Address) -> Result<Facts, Error> {
         architecture: version.arch.unwrap_or_default(),
         cgroup_version: info.cgroup_version.map(|version| version.to_string()).unwrap_or_default(),
         storage_driver: info.driver.unwrap_or_default(),
-        root_directory: info.docker_root_dir.unwrap_or_default(),
+        ids,
+        has_seccomp: says("seccomp"),
         limits_memory: limits("memory", info.memory_limit),
         limits_cpu: limits("cpu", info.cpu_cfs_quota),
         limits_pids: limits("pids", info.pids_limit),
-        is_rootless: podman.as_ref().is_some_and(Podman::is_rootless) || has_option(&security, "rootless"),
-        security,
     })
 }
 

@@ -192,7 +192,7 @@ impl Engine for DockerEngine {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
-        self.daemon.ids().outside(GUEST_ID)
+        self.daemon.facts.ids.outside(GUEST_ID)
     }
 
     fn settle(&self) -> BoxFuture<'_, ()> {

@@ -1,14 +1,13 @@
 //! Whose files are whose: ids inside of a daemon's containers, and the same ones outside.
 
-use super::daemon::Facts;
-
 /// How many ids a daemon maps into its containers.
 const MAPPED: u32 = 1 << 16;
 
 /// How a daemon maps ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Ids {
     /// Not at all.
+    #[default]
     Same,
     /// To those of an account for this (`userns-remap`): these are the first user and group.
     Shifted { user: u32, group: u32 },
@@ -20,16 +19,9 @@ pub(super) enum Ids {
 }
 
 impl Ids {
-    /// By what a daemon says of itself. `owner` is whose its socket is, if that is a file here.
-    pub(super) fn of(facts: &Facts, owner: Option<u32>) -> Self {
-        if facts.is_rootless {
-            return Self::Owners { user: owner };
-        }
-        if !facts.has_security("userns") {
-            return Self::Same;
-        }
-        // Its data is in a directory for these ids, by their numbers.
-        let (_, last) = facts.root_directory.rsplit_once('/').unwrap_or_default();
+    /// Of a daemon with `userns-remap`: its data is in a directory for these ids, by their numbers.
+    pub(super) fn shifted(root_directory: &str) -> Self {
+        let (_, last) = root_directory.rsplit_once('/').unwrap_or_default();
         let numbers = last.split_once('.').map(|(user, group)| (user.parse(), group.parse()));
         match numbers {
             Some((Ok(user), Ok(group))) => Self::Shifted { user, group },
@@ -65,23 +57,14 @@ impl Ids {
 mod tests {
     use super::*;
 
-    fn ids(security: &[&str], root_directory: &str, owner: Option<u32>) -> Ids {
-        let security = security.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>();
-        let is_rootless = security.contains(&"name=rootless".to_owned());
-        let root_directory = root_directory.into();
-        Ids::of(&Facts { security, is_rootless, root_directory, ..Facts::default() }, owner)
-    }
-
     #[test]
     fn a_plain_daemon_maps_nothing() {
-        let same = ids(&["name=seccomp,profile=default", "name=cgroupns"], "/var/lib/docker", Some(0));
-        assert_eq!(same, Ids::Same);
-        assert_eq!((same.outside(1000), same.inside((7, 8))), (Some(1000), Some((7, 8))));
+        assert_eq!((Ids::Same.outside(1000), Ids::Same.inside((7, 8))), (Some(1000), Some((7, 8))));
     }
 
     #[test]
     fn a_remapped_daemon_says_by_its_directory_to_whom() {
-        let shifted = ids(&["name=userns"], "/var/lib/docker/165536.231072", Some(0));
+        let shifted = Ids::shifted("/var/lib/docker/165536.231072");
         assert_eq!(shifted, Ids::Shifted { user: 165_536, group: 231_072 });
         assert_eq!(shifted.outside(1000), Some(166_536));
         assert_eq!(shifted.inside((166_536, 232_072)), Some((1000, 1000)));
@@ -92,16 +75,16 @@ mod tests {
 
     #[test]
     fn an_unknown_mapping_is_not_guessed() {
-        let unknown = ids(&["name=userns"], "/srv/docker", Some(0));
+        let unknown = Ids::shifted("/srv/docker");
         assert_eq!((unknown.outside(1000), unknown.inside((1000, 1000))), (None, None));
     }
 
     #[test]
     fn the_owner_of_a_rootless_daemon_is_root_in_it() {
-        let owners = ids(&["name=seccomp", "name=rootless"], "/home/u/.local/share/docker", Some(1000));
+        let owners = Ids::Owners { user: Some(1000) };
         assert_eq!((owners.inside((1000, 1000)), owners.inside((1001, 1001))), (Some((0, 0)), None));
         assert_eq!((owners.outside(0), owners.outside(1000)), (Some(1000), None));
         // Of a daemon elsewhere nobody knows whose it is.
-        assert_eq!(ids(&["name=rootless"], "", None).inside((1000, 1000)), None);
+        assert_eq!(Ids::Owners { user: None }.inside((1000, 1000)), None);
     }
 }

@@ -14,17 +14,15 @@ pub(super) fn protections(facts: &Facts) -> Vec<ProtectionStatus> {
             remedy: "give its kernel that controller".to_owned(),
         },
     };
-    let remapped = Ids::of(facts, None) != Ids::Same;
-    let filtered = facts.has_security("seccomp");
-    let own_ids = match remapped {
-        true => active("remapped by the daemon"),
-        false => ProtectionState::Degraded {
+    let own_ids = match facts.ids {
+        Ids::Shifted { .. } | Ids::Owners { .. } | Ids::Unknown => active("remapped by the daemon"),
+        Ids::Same => ProtectionState::Degraded {
             reason: "the daemon maps no ids".to_owned(),
             instead: "containers run as user 1000 of the daemon's host, without capabilities".to_owned(),
             remedy: "start the daemon with --userns-remap=default, or use a rootless one".to_owned(),
         },
     };
-    let calls = match filtered {
+    let calls = match facts.has_seccomp {
         true => active("the daemon's profile and ours"),
         // Native cells have only our filter too.
         false => active("ours; the daemon has no profile of its own"),

@@ -108,7 +108,7 @@ impl DockerTemplate {
             let host_path = store.join(name.as_str());
             let found = std::fs::symlink_metadata(&host_path).map_err(EngineError::io("open a workspace"))?;
             let ids = (found.uid(), found.gid());
-            owner = Some(self.daemon.ids().inside(ids).ok_or(DockerError::Unmapped { user: ids.0 })?);
+            owner = Some(self.daemon.facts.ids.inside(ids).ok_or(DockerError::Unmapped { user: ids.0 })?);
             config.resources.push(FileResource::read_write(host_path, layout::WORKSPACE));
         }
         let grants = Grants::open(&config.resources, &self.host_path_map, self.daemon.ids_here())?;

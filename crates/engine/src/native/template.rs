@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use belljar_core::CellId;
 use belljar_core::config::ResourceLimits;
-use belljar_jail::cgroup::{CellCgroup, CgroupLimits, Controller};
+use belljar_jail::cgroup::{CellCgroup, CgroupError, CgroupLimits, Controller};
 use belljar_jail::{CellOrder, KeptName};
 use belljar_proxy::Egress;
 use rustix::fs::{Mode, fchmod};
@@ -143,7 +143,8 @@ impl NativeTemplate {
         // The helper makes the mounts while the control groups are made here.
         let mut lending = pin!(self.zygote.lend(host_id.as_ref().map(LeasedId::on_host), workspace));
         let early = poll_fn(|cx| Poll::Ready(lending.as_mut().poll(cx))).await;
-        let cgroup = self.resources.cgroups.create(&id.to_string(), limits).map_err(NativeError::Cgroup)?;
+        let cgroup = self.resources.cgroups.create(&id.to_string(), limits);
+        let cgroup = cgroup.map_err(|error| self.without_group(error))?;
         let order = CellOrder {
             workspace,
             host_id: host_id.as_ref().and_then(|leased| NonZeroU32::new(leased.get())),
@@ -169,6 +170,17 @@ impl NativeTemplate {
             cell.open_egress(CellProxy::open(egress, listener).map_err(NativeError::Egress)?);
         }
         Ok(cell)
+    }
+
+    /// Why a cell has no control group.
+    fn without_group(&self, error: CgroupError) -> EngineError {
+        match error {
+            // The zygote was in it, and may not be known to be dead.
+            CgroupError::ScopeEnded { .. } => {
+                EngineError::TemplateGone { name: self.name.clone(), last_words: error.to_string() }
+            }
+            error => NativeError::Cgroup(error).into(),
+        }
     }
 
     /// Makes a cell's connections and has the zygote clone itself onto their other ends.

@@ -75,18 +75,32 @@ pub struct CgroupLimits {
 
 /// A cgroup operation that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {path}{}", shortage_of(source))]
-pub struct CgroupError {
-    action: &'static str,
-    path: PathBuf,
-    #[source]
-    source: io::Error,
+#[non_exhaustive]
+pub enum CgroupError {
+    /// The kernel said no.
+    #[error("cannot {action} {path}{}", shortage_of(source))]
+    Refused {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// Systemd has ended the scope, and with it every helper, zygote and cell in it. There is
+    /// another one as soon as there is a helper again.
+    #[error("systemd has ended {unit}, in which its cells were")]
+    ScopeEnded {
+        /// The scope's name.
+        unit: String,
+    },
 }
 
 impl CgroupError {
     fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self { action, path, source }
+        move |source| Self::Refused { action, path, source }
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) const ASK_JAIL: &[u8] = b"jail";
 pub(crate) const ASK_PROBE: &[u8] = b"probe";
 /// Asks to be there, and nothing else, as long as the host is.
 pub(crate) const ASK_HOLD: &[u8] = b"hold";
+/// Asks who holds something whether it is there. The answer is [`HELLO`].
+pub(crate) const ASK_PRESENCE: &[u8] = b"there?";
 
 /// The message that the jail is being built. A handle on the zygote goes with it. `limits` are
 /// sentences about limits of the host that its cells cannot get rid of. `foreign` are the numbers

@@ -32,7 +32,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::kernel;
 use crate::spec::JailSpec;
 
-pub(crate) use messages::{ASK_HOLD, ASK_JAIL, ASK_PROBE, HELLO, ProbeAnswer, TrialResult};
+pub(crate) use messages::{ASK_HOLD, ASK_JAIL, ASK_PRESENCE, ASK_PROBE, HELLO, ProbeAnswer, TrialResult};
 
 /// The descriptor on which the helper, and later the zygote, talks to the host.
 pub(crate) const CONTROL: i32 = 0;
@@ -100,11 +100,21 @@ fn jail(descriptors: Vec<OwnedFd>, limits: &[String]) -> Step<i32> {
     outer_jail::enter(&spec, &jailed, &host, passed_on, lender)
 }
 
-/// Waits until the host has hung up or ended. A child that it forked may still hold the socket.
+/// Says that it is there whenever it is asked, until the host has hung up or ended. A child that
+/// the host forked may still hold the socket.
 fn hold(descriptors: &[OwnedFd]) -> i32 {
-    match descriptors.first() {
-        Some(host) => i32::from(kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd()]).is_err()),
-        None => 2,
+    let Some(host) = descriptors.first() else { return 2 };
+    let mut question = [0; 64];
+    loop {
+        match kernel::wait_for_end_of_any(CONTROL, [host.as_raw_fd(), CONTROL]) {
+            Ok((false, [false, true])) => {}
+            Ok(_) => return 0,
+            Err(_) => return 1,
+        }
+        let asked = kernel::receive_with_descriptors(CONTROL, &mut question);
+        if !asked.is_ok_and(|(read, _)| &question[..read] == ASK_PRESENCE) || write_control(HELLO).is_err() {
+            return 2;
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use belljar_runtime::{Blueprint, Runtime, Sandbox, SandboxConfig, ToolSource, Verdict};
 use belljar_testing::{
-    HANG, children_of, config, data, eventually, kill, processes_below, processes_called, run, runtime,
-    sandbox_with, scopes_of, signal,
+    HANG, children_of, config, data, eventually, in_time, kill, processes_below, processes_called, run,
+    runtime, sandbox_with, scopes_of, signal,
 };
 
 fn with_stock(pool_size: usize) -> SandboxConfig {
@@ -183,32 +183,107 @@ async fn a_zygote_that_dies_while_it_loads_is_an_error_with_its_last_words() {
     assert!(error.to_string().contains("cannot bear it"), "{error}");
 }
 
-#[tokio::test]
-async fn a_scope_that_systemd_ends_is_asked_for_again() {
+/// A runtime whose cells are in a scope of their own, and that scope.
+fn in_a_scope() -> Option<(Runtime, Scope)> {
     if !belljar_testing::only_on("native", "containers are in scopes of their daemon's") {
-        return;
+        return None;
     }
-    let Some(runtime) = runtime() else { return };
+    let runtime = runtime()?;
     let source = runtime.capabilities().control_groups.clone();
     let Some(unit) = source.split([' ', ',']).find(|word| word.ends_with(".scope")) else {
         println!("scope: skipped (control groups are {source})");
-        return;
+        return None;
     };
+    let manager = if source.contains("user's") { "--user" } else { "--system" };
+    let unit = unit.to_owned();
+    Some((runtime, Scope { unit, manager }))
+}
+
+struct Scope {
+    unit: String,
+    manager: &'static str,
+}
+
+impl Scope {
+    /// Has systemd end it, and waits for nothing: what happens meanwhile is of interest, too.
+    fn stop(&self) {
+        let arguments = [self.manager, "--no-block", "stop", &self.unit];
+        let asked = std::process::Command::new("systemctl").args(arguments).status().unwrap();
+        assert!(asked.success(), "{asked}");
+    }
+
+    /// Runs a script, which must be counted, by a zygote that is in another scope.
+    async fn is_replaced(&self, sandbox: &Sandbox) {
+        let result = run(sandbox, "emit_result(1)").await;
+        assert_eq!(data(&result), "1");
+        assert!(result.usage.cpu_ms.is_some(), "it is counted, too: {result:?}");
+        let group = std::fs::read_to_string(format!("/proc/{}/cgroup", zygote())).unwrap();
+        assert!(
+            group.contains(".scope/") && !group.contains(&self.unit),
+            "{} is not over: {group}",
+            self.unit
+        );
+    }
+}
+
+async fn ends_without_groups(runtime: Runtime) {
+    in_time(runtime.shutdown()).await;
+    drop(runtime);
+    eventually("no group of any scope is left", || scopes_of(std::process::id()).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_scope_that_systemd_ends_is_asked_for_again() {
+    let Some((runtime, scope)) = in_a_scope() else { return };
     let sandbox = sandbox_with(&runtime, with_stock(1)).await;
     sandbox.warm(1).await.unwrap();
-    let manager = if source.contains("user's") { "--user" } else { "--system" };
-    let stopped = std::process::Command::new("systemctl").args([manager, "stop", unit]).status().unwrap();
-    assert!(stopped.success(), "{stopped}");
+    scope.stop();
     eventually("its cells and its zygote are gone, and there are others", || {
         let stats = sandbox.stats();
         stats.revived >= 1 && stats.idle == 1
     })
     .await;
-    let result = run(&sandbox, "emit_result(open('/proc/self/cgroup').read())").await;
-    assert_eq!(result.verdict, Verdict::Ok);
-    assert!(result.usage.cpu_ms.is_some(), "it is counted, too: {result:?}");
+    scope.is_replaced(&sandbox).await;
     drop(sandbox);
-    runtime.shutdown().await;
-    drop(runtime);
-    eventually("no group of either scope is left", || scopes_of(std::process::id()).is_empty()).await;
+    ends_without_groups(runtime).await;
+}
+
+/// Nobody has noticed that the zygote is gone when there are no groups any more.
+#[tokio::test]
+async fn a_scope_that_systemd_ended_a_while_ago_is_asked_for_again() {
+    let Some((runtime, scope)) = in_a_scope() else { return };
+    let sandbox = sandbox_with(&runtime, with_stock(0)).await;
+    assert_eq!(data(&run(&sandbox, "emit_result(1)").await), "1");
+    scope.stop();
+    eventually("systemd has removed the scope", || scopes_of(std::process::id()).is_empty()).await;
+    scope.is_replaced(&sandbox).await;
+    let stats = sandbox.stats();
+    assert_eq!((stats.revived, stats.failed), (1, 0), "{stats:?}");
+    assert!(stats.last_revival.as_deref().is_some_and(|why| why.contains(&scope.unit)), "{stats:?}");
+    drop(sandbox);
+    ends_without_groups(runtime).await;
+}
+
+/// Such as by the kernel, when the memory of the scope is used up. Systemd has not ended the scope.
+#[tokio::test]
+async fn a_scope_whose_holder_is_killed_goes_on_with_whom_it_has() {
+    let Some((runtime, _)) = in_a_scope() else { return };
+    let [first, second] = [1, 2].map(|memory| {
+        let mut config = with_stock(0);
+        config.resource_limits.memory_mb += memory;
+        config
+    });
+    let first = sandbox_with(&runtime, first).await;
+    let is_holder = |helper: &u32| children_of(*helper).is_empty();
+    kill(processes_called("belljar-jail").into_iter().find(is_holder).expect("a helper holds the scope"));
+    let second = sandbox_with(&runtime, second).await;
+    for sandbox in [&first, &second, &first] {
+        let result = run(sandbox, "emit_result(1)").await;
+        assert_eq!(data(&result), "1");
+        assert!(result.usage.cpu_ms.is_some(), "{result:?}");
+        assert_eq!(sandbox.stats().revived, 0);
+    }
+    drop(first);
+    drop(second);
+    ends_without_groups(runtime).await;
 }

@@ -161,6 +161,9 @@ async fn stdin_is_read_to_its_end_and_no_further() {
     assert_eq!(run(&sandbox, program(script).with_stdin(bytes)).await.stdout, "True\n");
     let child = "import subprocess\nsubprocess.run(['wc', '-l'])\nsubprocess.run(['cat', '/dev/stdin'])";
     assert_eq!(run(&sandbox, program(child).with_stdin("a\nb\n")).await.stdout, "2\n");
+    let ends = "import sys\nprint(list(sys.stdin), sys.stdin.newlines)";
+    let result = run(&sandbox, program(ends).with_stdin("a\r\nb\rc\n")).await;
+    assert_eq!(result.stdout, "['a\\r\\n', 'b\\rc\\n'] None\n", "line ends are as Python has them here");
 }
 
 #[tokio::test]

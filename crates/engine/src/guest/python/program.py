@@ -50,10 +50,11 @@ def detach_stdin():
 
 def _reopen():
     # What was read ahead from the descriptor before is not for this script.
-    # Errors, name and mode are what Python gives to its own in this locale.
+    # Errors, line ends, name and mode are what Python gives to its own in this locale.
     raw = io.FileIO(0, closefd=False)
     raw.name = "<stdin>"
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
+    lines = io.BufferedReader(raw)
+    sys.stdin = io.TextIOWrapper(lines, encoding="utf-8", errors="surrogateescape", newline="\n")
     sys.stdin.mode = "r"
     sys.__stdin__ = sys.stdin
 

@@ -17,6 +17,7 @@ use belljar_core::remedies;
 
 use self::group_files::{CONTROLLERS, Group};
 use self::place::Place;
+use self::scope::Admission;
 use super::group::{Counter, CounterFormat};
 use super::{
     CellCgroup, CgroupError, CgroupLimits, Controller, GroupOptions, GroupSource, HostDirectory, Missing,
@@ -84,15 +85,20 @@ impl Tree {
 
     /// Puts a helper where its cells can be moved from.
     pub(super) fn admit(&self, helper: u32) -> Result<(), String> {
-        let claimed = match self.claimed() {
-            ended if ended.is_gone() => self.claim_again(&ended)?,
-            claimed => claimed,
-        };
-        match &claimed.place {
-            Place::Scope(scope) => scope.admit(helper),
-            // It is there already, with the process that started it.
-            Place::Delegated(_) | Place::Root(_) => Ok(()),
+        // Somebody may end one scope after the other, but hardly for long.
+        const ATTEMPTS: usize = 5;
+        let mut claimed = self.claimed();
+        for _ in 0..ATTEMPTS {
+            match &claimed.place {
+                Place::Scope(scope) => match scope.admit(helper)? {
+                    Admission::Admitted => return Ok(()),
+                    Admission::ScopeIsGone => claimed = self.claim_again(&claimed)?,
+                },
+                // It is there already, with the process that started it.
+                Place::Delegated(_) | Place::Root(_) => return Ok(()),
+            }
         }
+        Err("systemd ends every scope of its cells at once".into())
     }
 
     /// Lets go of what only waits for more cells.
@@ -130,7 +136,11 @@ impl Tree {
     }
 
     pub(super) fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
-        self.claimed().create(name, limits)
+        let claimed = self.claimed();
+        claimed.create(name, limits).map_err(|error| match &claimed.place {
+            Place::Scope(scope) if scope.is_gone() => CgroupError::ScopeEnded { unit: scope.unit.clone() },
+            _ => error,
+        })
     }
 }
 
@@ -144,10 +154,6 @@ impl Claimed {
         })?;
         let limits_swap = owned.path.join("memory.swap.max").exists();
         Ok(Self { controllers: directory.handed_on(), limits_swap, owned, place })
-    }
-
-    fn is_gone(&self) -> bool {
-        matches!(&self.place, Place::Scope(scope) if scope.is_gone())
     }
 
     fn create(&self, name: &str, limits: &CgroupLimits) -> Result<CellCgroup, CgroupError> {
@@ -300,6 +306,42 @@ mod tests {
         assert_eq!(source(&around, false).0, taken);
     }
 
+    /// Limits that any tree of plain files takes.
+    const LIMITS: CgroupLimits = CgroupLimits {
+        memory_bytes: 256 << 20,
+        memory_and_swap_bytes: 384 << 20,
+        socket_bytes: 4 << 20,
+        cpu_quota: 0.5,
+        pids: 64,
+    };
+
+    #[test]
+    fn whoever_asks_for_a_group_hears_that_systemd_has_ended_the_scope() {
+        let (root, mut around) = fake_tree("");
+        around.manager = Some(Manager::at_nowhere(false));
+        let scope = scope::Scope::held_at(root.path());
+        let owned = HostDirectory::claim(root.path()).unwrap();
+        fs::remove_dir(&owned.path).unwrap();
+        let claimed = Claimed { owned, controllers: vec![], limits_swap: false, place: Place::Scope(scope) };
+        let tree = Tree {
+            around,
+            options: GroupOptions::default(),
+            claimed: RwLock::new(Arc::new(claimed)),
+            ended: Mutex::default(),
+        };
+        assert!(matches!(tree.create("cell-1", &LIMITS), Err(CgroupError::Refused { .. })));
+        if let Place::Scope(scope) = &tree.claimed().place {
+            scope.begin_to_end();
+        }
+        let said = tree.create("cell-1", &LIMITS).unwrap_err();
+        assert!(
+            matches!(&said, CgroupError::ScopeEnded { unit } if unit == "belljar-cells-1-0.scope"),
+            "{said}"
+        );
+        // A helper is put into another scope, if there is one.
+        assert!(tree.admit(812).unwrap_err().contains("and there is no other: systemd is not there"));
+    }
+
     #[test]
     fn limits_are_written_in_the_second_generations_words() {
         let (root, _) = fake_tree("cpu memory pids\n");
@@ -311,16 +353,9 @@ mod tests {
             limits_swap: true,
             place: Place::Root(Group::at(root.path())),
         };
-        let limits = CgroupLimits {
-            memory_bytes: 256 << 20,
-            memory_and_swap_bytes: 384 << 20,
-            socket_bytes: 4 << 20,
-            cpu_quota: 0.5,
-            pids: 64,
-        };
         // Plain files do not appear in a new directory by themselves. So the join file is missing
         // and the group is removed again...
-        let error = tree.create("cell-1", &limits).unwrap_err();
+        let error = tree.create("cell-1", &LIMITS).unwrap_err();
         assert!(error.to_string().contains("cgroup.procs"), "{error}");
         // ...but the limits had been written by then.
         let read = |file: &str| fs::read_to_string(cell.join(file)).unwrap();

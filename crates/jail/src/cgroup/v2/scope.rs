@@ -15,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::HostDirectory;
 use super::super::membership::membership_of;
@@ -33,8 +33,41 @@ pub(super) struct Scope {
     pub(super) unit: String,
     pub(super) group: Group,
     pub(super) manager: Manager,
-    /// `None` once nobody needs it any more.
-    anchor: Mutex<Option<Anchor>>,
+    hold: Mutex<Hold>,
+}
+
+/// What keeps a scope.
+#[derive(Debug)]
+enum Hold {
+    /// A helper that does nothing else. While it is there, systemd has not begun to end the scope.
+    Anchor(Anchor),
+    /// Nothing, as nobody needs it any more. It ends with the last helper in it.
+    LetGo,
+    /// Nothing, as somebody else has ended the anchor: systemd, together with all others.
+    Ended,
+}
+
+impl Hold {
+    /// Whether the scope is kept now.
+    fn is_firm(&mut self) -> bool {
+        match self {
+            Self::Anchor(anchor) if anchor.answers() => true,
+            Self::Anchor(_) => {
+                *self = Self::Ended;
+                false
+            }
+            Self::LetGo | Self::Ended => false,
+        }
+    }
+}
+
+/// What came of putting a helper into a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It is there. Whoever ends the scope ends it too.
+    Admitted,
+    /// It may be there, but the scope is about to end, or has ended.
+    ScopeIsGone,
 }
 
 impl Scope {
@@ -53,7 +86,7 @@ impl Scope {
         manager.start_scope(&unit, anchor.id(), &wishes).map_err(|error| error.to_string())?;
         let place = membership_of(anchor.id()).ok_or("the helper that was to hold the scope has ended")?;
         let group = Group::at(mount.join(place.trim_start_matches('/')));
-        let scope = Self { unit, group, manager: manager.clone(), anchor: Mutex::new(Some(anchor)) };
+        let scope = Self { unit, group, manager: manager.clone(), hold: Mutex::new(Hold::Anchor(anchor)) };
         let directory =
             scope.furnish().map_err(|error| format!("{}: {error}", scope.group.path.display()))?;
         Ok((scope, directory))
@@ -67,19 +100,41 @@ impl Scope {
         HostDirectory::claim(&self.group.path)
     }
 
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets go of it. It ends with the last helper in it.
     pub(super) fn let_go(&self) {
-        drop(self.anchor.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut hold = self.hold();
+        if hold.is_firm() {
+            *hold = Hold::LetGo;
+        }
     }
 
     /// Whether it is about to end, or systemd has ended it.
     pub(super) fn is_gone(&self) -> bool {
-        let is_held = self.anchor.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        !is_held || !self.group.child(JAILS).path.is_dir()
+        !self.hold().is_firm()
     }
 
     /// Puts a helper into it, before it makes a jail.
-    pub(super) fn admit(&self, process: u32) -> Result<(), String> {
+    ///
+    /// Systemd may begin to end the scope at any time. It then signals whom it finds there, waits
+    /// until the group is empty, and removes it. Whoever comes in between would be overlooked, and
+    /// run on in a group that systemd has given up. So the anchor is asked afterwards, too.
+    pub(super) fn admit(&self, process: u32) -> Result<Admission, String> {
+        let mut hold = self.hold();
+        if !hold.is_firm() {
+            return Ok(Admission::ScopeIsGone);
+        }
+        let moved = self.move_in(process);
+        match hold.is_firm() {
+            true => moved.map(|()| Admission::Admitted),
+            false => Ok(Admission::ScopeIsGone),
+        }
+    }
+
+    fn move_in(&self, process: u32) -> Result<(), String> {
         let jails = self.group.child(JAILS);
         match jails.admit(process) {
             Ok(()) => Ok(()),
@@ -93,11 +148,11 @@ impl Scope {
 }
 
 impl Drop for Scope {
-    /// Systemd removes the group with the scope. But if somebody stopped the scope while processes
-    /// in it were still on their way out, systemd has given it up.
+    /// Systemd removes the group with the scope. But it tries only once, and something may have
+    /// been made below the group just then.
     fn drop(&mut self) {
-        let anchor = self.anchor.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let was_ended = anchor.is_some_and(|mut anchor| anchor.has_ended());
+        self.let_go();
+        let was_ended = matches!(*self.hold(), Hold::Ended);
         // The group of a unit that is there is left to systemd, which waits for news of it.
         if was_ended && !self.manager.has(&self.unit) {
             let _ = fs::remove_dir(self.group.child(JAILS).path);
@@ -132,8 +187,43 @@ fn limits_of(group: &Group) -> Vec<(&'static str, u64)> {
 }
 
 #[cfg(test)]
+impl Scope {
+    /// One that nobody has made, in any directory.
+    pub(super) fn held_at(group: &Path) -> Self {
+        let hold = Mutex::new(Hold::Anchor(Anchor::start().expect("a helper can be started")));
+        let manager = Manager::at_nowhere(false);
+        Self { unit: "belljar-cells-1-0.scope".into(), group: Group::at(group), manager, hold }
+    }
+
+    /// Sends its anchor the signal with which systemd ends it.
+    pub(super) fn begin_to_end(&self) {
+        let Hold::Anchor(anchor) = &*self.hold() else { panic!("it has none: {self:?}") };
+        let process = rustix::process::Pid::from_raw(anchor.id().cast_signed()).expect("it is not 0");
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("it is a child");
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn helpers_are_put_into_a_scope_only_as_long_as_it_is_held() {
+        let directory = tempfile::tempdir().unwrap();
+        let processes = directory.path().join(JAILS).join("cgroup.procs");
+        fs::create_dir(directory.path().join(JAILS)).unwrap();
+        let without_hold: [fn(&Scope); 2] = [Scope::let_go, Scope::begin_to_end];
+        for lose_hold in without_hold {
+            fs::write(&processes, "").unwrap();
+            let scope = Scope::held_at(directory.path());
+            assert_eq!(scope.admit(812), Ok(Admission::Admitted));
+            assert_eq!(fs::read_to_string(&processes).unwrap(), "812");
+            fs::write(&processes, "").unwrap();
+            lose_hold(&scope);
+            assert_eq!(scope.admit(813), Ok(Admission::ScopeIsGone));
+            assert_eq!(fs::read_to_string(&processes).unwrap(), "");
+        }
+    }
 
     #[test]
     fn the_slice_is_the_innermost_that_the_manager_has() {
