@@ -20,7 +20,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     Checkout(CheckoutError),
     /// The sandbox was closed, by [`Sandbox::close`](crate::Sandbox::close).
-    #[error("sandbox `{name}` is closed: get another with Runtime::sandbox")]
+    #[error("sandbox `{name}` is closed: make another sandbox")]
     SandboxClosed {
         /// The sandbox.
         name: String,
@@ -30,7 +30,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     Forked(#[from] Forked),
     /// The runtime was shut down, by [`Runtime::shutdown`](crate::Runtime::shutdown).
-    #[error("the runtime is shut down and runs nothing more: build another with Runtime::builder")]
+    #[error("the runtime is shut down and runs nothing more: make another runtime")]
     ShutDown,
     /// The script is empty, or not text.
     #[error(transparent)]

@@ -243,7 +243,8 @@ impl ScriptExecutor {
         let seal = random_hex();
         let mut required = self.required_secrets.clone();
         required.extend(request.required_secrets.iter().cloned());
-        let limit = self.limits.max_output_bytes.min(request.max_output_bytes.unwrap_or(u64::MAX));
+        let limits = self.limits_for(request);
+        let limit = limits.max_output_bytes;
         let line = HostFrame::Execute(Execute {
             execution_id: &id,
             seal: &seal,
@@ -266,13 +267,13 @@ impl ScriptExecutor {
             transcript: Transcript::new(id, mode, self.mask.clone()),
             seal: &seal,
             limit,
-            deadlines: Deadlines::new(started, timeout, self.allowance(request, used_before), wishes),
+            deadlines: Deadlines::new(started, timeout, allowance(&limits, used_before), wishes),
             listener,
             progress: Progress::with_limit(limit),
             input: Input::of(&request.stdin),
             process: Process::this(),
         };
-        let conditions = self.conditions(timeout);
+        let conditions = Conditions { limits: &limits, ..self.conditions(timeout) };
         let request = line.into();
         let terms = Terms { request, leftovers, used_before, started, until, conditions, wanted };
         span.record("request_bytes", terms.request.len());
@@ -282,11 +283,13 @@ impl ScriptExecutor {
         Ok(concluded)
     }
 
-    /// How much processor time a run may take, if that is limited and counted.
-    fn allowance(&self, request: &ExecutionRequest, used_before: CellUsage) -> Option<Allowance> {
-        let limit = [self.limits.cpu_time(), request.cpu_time].into_iter().flatten().min()?;
-        let spent_before = Duration::from_micros(used_before.cpu_micros.unwrap_or(0));
-        Some(Allowance { until: spent_before + limit, cores: self.limits.cpu_quota })
+    /// The limits of one run: those of its sandbox, or lower ones that the request asks for.
+    fn limits_for(&self, request: &ExecutionRequest) -> ResourceLimits {
+        let mut limits = self.limits.clone();
+        limits.max_output_bytes = limits.max_output_bytes.min(request.max_output_bytes.unwrap_or(u64::MAX));
+        let cpu_time = [limits.cpu_time(), request.cpu_time].into_iter().flatten().min();
+        limits.cpu_time_sec = cpu_time.map(|time| time.as_secs_f64());
+        limits
     }
 
     /// Refuses what cannot be run, before a cell is spent on it. Returns the time limit.
@@ -294,8 +297,10 @@ impl ScriptExecutor {
         const LONGEST: Duration = Duration::from_secs(86_400);
         request.check()?;
         let timeout = request.timeout.unwrap_or_else(|| self.limits.execution_timeout());
-        if timeout.is_zero() || timeout > LONGEST {
-            return Err(RuntimeError::Timeout { seconds: timeout.as_secs_f64() });
+        for time in [Some(timeout), request.cpu_time].into_iter().flatten() {
+            if time.is_zero() || time > LONGEST {
+                return Err(RuntimeError::Timeout { seconds: time.as_secs_f64() });
+            }
         }
         Ok(timeout)
     }
@@ -305,4 +310,10 @@ impl ScriptExecutor {
 pub(crate) fn id_of(request: &ExecutionRequest) -> ExecutionId {
     let made_up = || ExecutionId::new(format!("exec-{}", random_hex()));
     request.execution_id.clone().unwrap_or_else(made_up)
+}
+
+/// How much processor time a run may take, if that is limited and counted.
+fn allowance(limits: &ResourceLimits, used_before: CellUsage) -> Option<Allowance> {
+    let spent_before = Duration::from_micros(used_before.cpu_micros.unwrap_or(0));
+    Some(Allowance { until: spent_before + limits.cpu_time()?, cores: limits.cpu_quota })
 }

@@ -105,6 +105,21 @@ impl Session {
         })
     }
 
+    /// Begins anew, in a cell that has never run anything: no variable and no file of the steps so
+    /// far is there. The session keeps its place: nobody who waits for a cell gets one because of
+    /// it. A session that is over stays over.
+    pub async fn renew(&mut self) -> Result<(), RuntimeError> {
+        // The old cell is gone, whatever comes of the new one.
+        let lease = {
+            let Taken { lease, .. } = self.cell.take()?;
+            lease
+        };
+        let hold = lease.hold().clone();
+        let fresh = self.cell.background.serve(hold.exchange(lease)).await??;
+        self.cell = Self::new(fresh, self.cell.executor.clone()).cell;
+        Ok(())
+    }
+
     /// The files in the session's workspace, between two steps.
     pub fn files(&self) -> SessionFiles<'_> {
         SessionFiles::new(&self.cell)

@@ -7,7 +7,7 @@ use metrics::Counter;
 use tokio::sync::oneshot;
 
 use super::lease::Given;
-use super::slots::Ticket;
+use super::slots::{Ticket, Turn};
 use super::template_pool::{Ending, TemplatePool};
 use crate::{EngineError, Fault, Forked, timeout};
 
@@ -61,15 +61,25 @@ impl CheckoutError {
 impl TemplatePool {
     /// A cell that has never run anything, in turn. Dropping the future gives the place in line up.
     pub(super) async fn checkout(&self) -> Result<Given, CheckoutError> {
-        self.wait_in_line(None).await
+        self.wait_in_line(None, None).await
+    }
+
+    /// The same for a caller who gives a cell up for it. Nobody who waits comes between.
+    pub(super) async fn exchange(&self, given_up: Given) -> Result<Given, CheckoutError> {
+        self.wait_in_line(None, Some(given_up)).await
     }
 
     /// The same, for callers who will not wait longer.
     pub(super) async fn checkout_within(&self, within: Duration) -> Result<Given, CheckoutError> {
-        self.wait_in_line(Some(within)).await
+        self.wait_in_line(Some(within), None).await
     }
 
-    async fn wait_in_line(&self, within: Option<Duration>) -> Result<Given, CheckoutError> {
+    async fn wait_in_line(
+        &self,
+        within: Option<Duration>,
+        given_up: Option<Given>,
+    ) -> Result<Given, CheckoutError> {
+        let turn = if given_up.is_some() { Turn::First } else { Turn::Last };
         let began = Instant::now();
         let (ticket, was_warm, answer) = {
             let mut state = self.lock();
@@ -80,10 +90,12 @@ impl TemplatePool {
             let warm = state.slots.idle() > 0;
             let counted = &mut state.counted;
             *(if warm { &mut counted.warm } else { &mut counted.waited }) += 1;
-            let actions = state.slots.checkout(ticket);
+            let actions = state.slots.checkout(ticket, turn);
             self.obey(&mut state, actions, None);
             (ticket, warm, answer)
         };
+        // First in line by now, so that what this frees comes back here.
+        drop(given_up);
         let checkouts = &self.meters.checkouts;
         let mut place = PlaceInLine { pool: self, ticket, outcome: &checkouts.gave_up };
         let answer = match within {

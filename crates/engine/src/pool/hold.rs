@@ -104,6 +104,14 @@ impl TemplateHold {
         Ok(Lease::new(given, self.clone()))
     }
 
+    /// A cell that has never run anything, for one that is given up. The place stays the
+    /// caller's: nobody who waits gets a cell because of it.
+    pub async fn exchange(&self, lease: Lease) -> Result<Lease, CheckoutError> {
+        self.check()?;
+        let given = self.unless_closed(self.0.pool.exchange(lease.into_given())).await?;
+        Ok(Lease::new(given, self.clone()))
+    }
+
     /// A cell to measure, made now. It is not taken from the stock, and no place of the stock is
     /// waited for: at most [`PoolOptions::max_fitted`](super::PoolOptions::max_fitted) of them are
     /// there at the same time, and the next caller waits in line.

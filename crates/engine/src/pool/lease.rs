@@ -37,6 +37,11 @@ impl Lease {
         Self { given, hold }
     }
 
+    /// The cell without the hold.
+    pub(super) fn into_given(self) -> Given {
+        self.given
+    }
+
     /// The cell's name.
     pub fn id(&self) -> CellId {
         self.given.id

@@ -30,6 +30,15 @@ mod tests;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(pub(crate) u64);
 
+/// Where a caller stands in line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Behind those who wait.
+    Last,
+    /// Before them: for a caller who gives a cell up for another, and would lose a place otherwise.
+    First,
+}
+
 /// How many cells are made at the same time. More would not come any faster, and each takes up room
 /// before anybody has it.
 const AT_ONCE: usize = 64;
@@ -105,13 +114,16 @@ impl Slots {
         self.make_missing()
     }
 
-    /// A caller wants a cell.
-    pub(crate) fn checkout(&mut self, who: Ticket) -> Vec<Action> {
+    /// A caller wants a cell, in turn or before all others.
+    pub(crate) fn checkout(&mut self, who: Ticket, turn: Turn) -> Vec<Action> {
         if self.closed {
             return vec![Action::Refuse { whom: who, why: Refusal::Closed }];
         }
         let Some(cell) = self.idle.pop_front() else {
-            self.waiting.push_back(who);
+            match turn {
+                Turn::Last => self.waiting.push_back(who),
+                Turn::First => self.waiting.push_front(who),
+            }
             return match self.come_back && !self.leased.is_empty() {
                 true => self.make_soon(),
                 false => self.make_missing(),

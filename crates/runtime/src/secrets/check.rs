@@ -63,8 +63,7 @@ pub enum SecretError {
     },
     /// A config or its tools name secrets, and nobody gave their values.
     #[error(
-        "sandbox `{sandbox}` needs secrets that have no value: {}. Give them to the runtime, or go on without them \
-         (Blueprint::lenient)",
+        "sandbox `{sandbox}` needs secrets that have no value: {}. Give them to the runtime",
         .missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Missing {

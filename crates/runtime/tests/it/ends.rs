@@ -84,10 +84,7 @@ async fn after_shutdown_every_clone_says_so() {
         assert!(is_shut_down(&in_time(session.step("x")).await));
     }
     let error = sandbox.run("1").await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the runtime is shut down and runs nothing more: build another with Runtime::builder"
-    );
+    assert_eq!(error.to_string(), "the runtime is shut down and runs nothing more: make another runtime");
     in_time(other.shutdown()).await;
 }
 

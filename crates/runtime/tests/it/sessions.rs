@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use belljar_runtime::{
-    Event, EventKind, ExecutionRequest, ExecutionResult, FileResource, OutputStream, RuntimeError,
+    Event, EventKind, ExecutionRequest, ExecutionResult, FileResource, OutputStream, Runtime, RuntimeError,
     SandboxConfig, Session, Verdict,
 };
-use belljar_testing::{HANG, about_the_run, config, eventually, has, needs_isolation, runtime, sandbox_with};
+use belljar_testing::{
+    HANG, about_the_run, build, config, eventually, has, needs_isolation, runtime, sandbox_with,
+};
 
 #[tokio::test]
 async fn a_session_keeps_its_variables_and_a_second_one_does_not_see_them() {
@@ -21,6 +23,30 @@ async fn a_session_keeps_its_variables_and_a_second_one_does_not_see_them() {
     let mut other = sandbox.session().await.unwrap();
     let stranger = other.step("emit_result(x)").await.unwrap();
     assert!(stranger.error.unwrap().contains("NameError"));
+}
+
+#[tokio::test]
+async fn a_session_that_begins_anew_keeps_its_place_and_nothing_else() {
+    let Some(runtime) = build(Runtime::builder().max_overflow(0)) else { return };
+    let sandbox = sandbox_with(&runtime, SandboxConfig { pool_size: 1, ..config() }).await;
+    let mut session = sandbox.session().await.unwrap();
+    session.step("x = 1\nopen('left', 'w').close()").await.unwrap();
+    // Somebody waits for the only place, and keeps what comes of it.
+    let (other, came) = (sandbox.clone(), tokio::sync::oneshot::channel());
+    let waits = tokio::spawn(async move {
+        let session = other.session().await.unwrap();
+        let _ = came.0.send(());
+        session
+    });
+    eventually("somebody waits", || sandbox.stats().waiting == 1).await;
+    for _ in 0..3 {
+        session.renew().await.unwrap();
+        let seen = session.step("import os\nemit_result(['x' in globals(), os.listdir()])").await.unwrap();
+        assert_eq!(seen.final_data.unwrap().as_str(), "[false,[]]");
+    }
+    drop(session);
+    tokio::time::timeout(HANG, came.1).await.expect("its turn comes").unwrap();
+    drop(waits.await.unwrap());
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@
 //!   print; `disk` watches how much they write.
 //! * `session` is a program that is talked to, `lines` what it printed so far.
 //! * `streaming` hands on what a program prints as it comes, and nothing of that is kept.
-//! * `open` is the short way for Rust; `diff` compares two workspaces.
+//! * `open` is the short way for Rust, `transfer` that for files that are not held in memory.
+//!   `diff` compares two workspaces.
 
 mod capture;
 mod collect;
@@ -40,6 +41,7 @@ mod runner;
 mod session;
 mod stage;
 mod streaming;
+mod transfer;
 mod uses;
 
 use std::path::PathBuf;

@@ -85,7 +85,7 @@ impl Books {
                 self.next_ticket += 1;
                 let ticket = Ticket(self.next_ticket);
                 self.queue.push(ticket);
-                (self.slots.checkout(ticket), None)
+                (self.slots.checkout(ticket, Turn::Last), None)
             }
             Step::Cancel(index) => {
                 if self.queue.is_empty() {
@@ -235,9 +235,9 @@ fn a_run_that_has_just_begun_is_left_alone_unless_the_stock_is_low() {
         slots.made(CellId::new(cell));
     }
     let give = |ticket, cell| Action::Give { to: Ticket(ticket), cell: CellId::new(cell) };
-    assert_eq!(slots.checkout(Ticket(1)), [give(1, 1), Action::MakeSoon]);
-    assert_eq!(slots.checkout(Ticket(2)), [give(2, 2)], "one moment is enough for both");
-    assert_eq!(slots.checkout(Ticket(3)), [give(3, 3), Action::Make, Action::Make, Action::Make]);
+    assert_eq!(slots.checkout(Ticket(1), Turn::Last), [give(1, 1), Action::MakeSoon]);
+    assert_eq!(slots.checkout(Ticket(2), Turn::Last), [give(2, 2)], "one moment is enough for both");
+    assert_eq!(slots.checkout(Ticket(3), Turn::Last), [give(3, 3), Action::Make, Action::Make, Action::Make]);
     assert_eq!(slots.spent(CellId::new(1)), []);
     assert_eq!(slots.catch_up(), []);
 }
@@ -248,11 +248,11 @@ fn cells_that_come_back_are_waited_for_a_moment_and_not_doubled() {
     assert_eq!(slots.open(), [Action::Make]);
     slots.made(CellId::new(1));
     let give = |ticket, cell| Action::Give { to: Ticket(ticket), cell: CellId::new(cell) };
-    assert_eq!(slots.checkout(Ticket(1)), [give(1, 1)], "nothing is made in its place");
-    assert_eq!(slots.checkout(Ticket(2)), [Action::MakeSoon]);
+    assert_eq!(slots.checkout(Ticket(1), Turn::Last), [give(1, 1)], "nothing is made in its place");
+    assert_eq!(slots.checkout(Ticket(2), Turn::Last), [Action::MakeSoon]);
     assert_eq!(slots.returned(CellId::new(1)), [give(2, 1)]);
     assert_eq!(slots.catch_up(), [], "the one that came back was enough");
-    assert_eq!(slots.checkout(Ticket(3)), [Action::MakeSoon]);
+    assert_eq!(slots.checkout(Ticket(3), Turn::Last), [Action::MakeSoon]);
     assert_eq!(slots.catch_up(), [Action::Make], "nobody came back in time");
     assert_eq!(slots.spent(CellId::new(1)), [], "one is on its way already, and will be stock");
 }
@@ -261,7 +261,7 @@ fn cells_that_come_back_are_waited_for_a_moment_and_not_doubled() {
 fn a_stock_of_any_size_is_made_a_few_at_a_time() {
     let mut slots = Slots::new(usize::MAX, usize::MAX);
     assert_eq!(slots.open(), [Action::Make; AT_ONCE]);
-    assert_eq!(slots.checkout(Ticket(1)), []);
+    assert_eq!(slots.checkout(Ticket(1), Turn::Last), []);
     let give = Action::Give { to: Ticket(1), cell: CellId::new(1) };
     assert_eq!(slots.made(CellId::new(1)), [give, Action::Make]);
     assert_eq!(slots.capacity(), usize::MAX);
@@ -281,10 +281,10 @@ fn a_stock_that_was_raised_is_not_lowered_by_the_first_cell() {
 #[test]
 fn a_slot_that_frees_serves_the_one_who_has_waited_longest() {
     let mut slots = Slots::new(0, 1);
-    assert_eq!(slots.checkout(Ticket(1)), [Action::Make]);
+    assert_eq!(slots.checkout(Ticket(1), Turn::Last), [Action::Make]);
     assert_eq!(slots.made(CellId::new(1)), [Action::Give { to: Ticket(1), cell: CellId::new(1) }]);
-    assert_eq!(slots.checkout(Ticket(2)), []);
-    assert_eq!(slots.checkout(Ticket(3)), []);
+    assert_eq!(slots.checkout(Ticket(2), Turn::Last), []);
+    assert_eq!(slots.checkout(Ticket(3), Turn::Last), []);
     assert_eq!(
         slots.spent(CellId::new(1)),
         [Action::Make],
@@ -292,4 +292,18 @@ fn a_slot_that_frees_serves_the_one_who_has_waited_longest() {
     );
     assert_eq!(slots.cancel(Ticket(2)), []);
     assert_eq!(slots.made(CellId::new(2)), [Action::Give { to: Ticket(3), cell: CellId::new(2) }]);
+}
+
+#[test]
+fn who_gives_a_cell_up_for_another_stays_before_those_who_wait() {
+    let give = |to, cell| Action::Give { to: Ticket(to), cell: CellId::new(cell) };
+    let mut slots = Slots::new(0, 1);
+    assert_eq!(slots.checkout(Ticket(1), Turn::Last), [Action::Make]);
+    assert_eq!(slots.made(CellId::new(1)), [give(1, 1)]);
+    assert_eq!(slots.checkout(Ticket(2), Turn::Last), []);
+    assert_eq!(slots.checkout(Ticket(3), Turn::First), []);
+    assert_eq!(slots.spent(CellId::new(1)), [Action::Make]);
+    assert_eq!(slots.made(CellId::new(2)), [give(3, 2)]);
+    assert_eq!(slots.spent(CellId::new(2)), [Action::Make], "and who waits is next");
+    assert_eq!(slots.made(CellId::new(3)), [give(2, 3)]);
 }
