@@ -65,7 +65,7 @@
 pub use belljar_core::{
     CellId, Display, DisplayData, Event, EventKind, ExecutionId, ExecutionRequest, ExecutionResult, ExitCode,
     Intermediate, Json, LogLevel, LogLine, OutputStream, SandboxConfig, ScriptError, ScriptMetadata,
-    ScriptMetadataError, ScriptMetadataFault, Secret, Usage, Verdict, environment,
+    ScriptMetadataError, ScriptMetadataFault, Secret, Usage, Verdict, environment, metrics,
 };
 pub use belljar_engine::{Blueprint, Fault, Forked, Progress, TemplateReport, ToolSource};
 #[cfg(feature = "mcp")]

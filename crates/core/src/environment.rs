@@ -42,6 +42,10 @@ pub const WORKSPACES: &str = "BELLJAR_WORKSPACES";
 pub const ARTIFACTS: &str = "BELLJAR_ARTIFACTS";
 /// The user's directory for sockets.
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+/// Where a server keeps its tokens and its history.
+pub const STATE: &str = "BELLJAR_STATE";
+/// The state directory of a service, which systemd sets.
+pub const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
 /// Where pyenv keeps interpreters.
 pub const PYENV_ROOT: &str = "PYENV_ROOT";
 /// Where uv keeps interpreters.
@@ -91,7 +95,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 28] = [
+pub const ALL: [Variable; 30] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -116,6 +120,17 @@ pub const ALL: [Variable; 28] = [
         XDG_STATE_HOME,
         Reader::Command,
         "The history of `belljar shell` is in its `belljar`. If not set: in `~/.local/state/belljar`.",
+    ),
+    variable(
+        STATE,
+        Reader::Command,
+        "Where `belljar serve` keeps tokens and history, where `--state` is not given. If not set: \
+         `STATE_DIRECTORY`, else `belljar/server` in `XDG_STATE_HOME`, else in `~/.local/state`.",
+    ),
+    variable(
+        STATE_DIRECTORY,
+        Reader::Command,
+        "The state directory of a service, which systemd sets; see `BELLJAR_STATE`.",
     ),
     variable(
         TERM,

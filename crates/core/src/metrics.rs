@@ -58,6 +58,8 @@ pub const SANDBOX: &str = "sandbox";
 pub const VERDICT: &str = "verdict";
 /// The label that names how something came out.
 pub const OUTCOME: &str = "outcome";
+/// The label that names the status of an HTTP answer.
+pub const STATUS: &str = "status";
 /// The label that names why something happened.
 pub const REASON: &str = "reason";
 
@@ -173,8 +175,28 @@ pub const TEMPLATES_REVIVED: Metric = metric(
     &[ENGINE, SANDBOX],
     "Templates that were prepared again because what their cells are made from had died.",
 );
+/// Answers of a server.
+pub const SERVER_ANSWERS: Metric = metric(
+    "belljar_server_answers_total",
+    Kind::Counter,
+    &[STATUS],
+    "Requests that `belljar serve` answered, by the status of the answer. Those that asked for events \
+     count when the first is sent.",
+);
+/// Runs that go on in a server.
+pub const SERVER_RUNNING: Metric =
+    metric("belljar_server_runs_running", Kind::Gauge, &[], "Runs of `belljar serve` that have a place.");
+/// Runs that wait in a server.
+pub const SERVER_WAITING: Metric =
+    metric("belljar_server_runs_waiting", Kind::Gauge, &[], "Runs of `belljar serve` that wait for a place.");
+/// Sessions of a server.
+pub const SERVER_SESSIONS: Metric =
+    metric("belljar_server_sessions", Kind::Gauge, &[], "Sessions that clients of `belljar serve` hold.");
 
-/// Every metric that Belljar keeps.
+/// Every metric that a server keeps, besides [`ALL`].
+pub const OF_THE_SERVER: [Metric; 4] = [SERVER_ANSWERS, SERVER_RUNNING, SERVER_WAITING, SERVER_SESSIONS];
+
+/// Every metric that the library keeps.
 pub const ALL: [Metric; 16] = [
     RUNS,
     RUN_SECONDS,

@@ -1,0 +1,214 @@
+//! `/v1/workspaces/{id}/programs` and `/v1/programs`: begins programs, and shows them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::extract::{Extension, Path, Query, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use belljar::workspace::{ProgramBytes, ProgramStatus};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::driver::{Job, drive};
+use super::held::{Held, Orders, Stage};
+use super::request::{Terms, Wanted};
+use super::{control, terminal};
+use crate::body::Object;
+use crate::guard::Client;
+use crate::problem::{Code, Problem};
+use crate::runs::{Form, Place, from_json, invalid, new_id};
+use crate::state::App;
+use crate::tokens::Scope;
+
+/// Names the program in every answer about it.
+const PROGRAM_ID: HeaderName = HeaderName::from_static("belljar-program");
+
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/workspaces/{id}/programs", post(create))
+        .route("/v1/programs", get(list))
+        .route("/v1/programs/{id}", get(poll).delete(control::forget))
+        .route("/v1/programs/{id}/input", post(control::input))
+        .route("/v1/programs/{id}/resize", post(control::resize))
+        .route("/v1/programs/{id}/kill", post(control::kill))
+        .route("/v1/programs/{id}/terminal", get(terminal::attach))
+}
+
+async fn create(
+    State(app): State<Arc<App>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Object(fields): Object,
+) -> Result<Response, Problem> {
+    client.needs(Scope::Run)?;
+    let form = Form::of(&headers)?;
+    if matches!(form, Form::Sse | Form::Ndjson) {
+        let detail = "a program's output is not an event stream: use `Prefer: respond-async`, and poll it";
+        return Err(Problem::new(Code::NotAcceptable, detail).at("accept"));
+    }
+    let wanted: Wanted = from_json(Value::Object(fields))?;
+    let held = begin(&app, &client, &id, wanted)?;
+    let waiting = KilledWithout { app: &app, held: &held, is_done: false };
+    let place = AppendHeaders([(LOCATION, format!("/v1/programs/{}", held.id))]);
+    let name = [(PROGRAM_ID, held.id.clone())];
+    if held.kind.is_talked_to() {
+        if let Stage::Failed(code, reason) = held.begun().await {
+            return Err(Problem::new(code, reason));
+        }
+        waiting.stays();
+        return Ok((StatusCode::CREATED, place, name, Json(held.told())).into_response());
+    }
+    if form == Form::Later {
+        waiting.stays();
+        return Ok((StatusCode::ACCEPTED, place, name, Json(held.told())).into_response());
+    }
+    // Its result is the answer, so nobody asks for it later.
+    match held.over().await {
+        Stage::Ended(result) => Ok((name, Json(&*result)).into_response()),
+        Stage::Failed(code, reason) => Err(Problem::new(code, reason)),
+        _ => Err(Problem::new(Code::Internal, "the program was lost")),
+    }
+}
+
+/// Kills a program that whoever asked for it has left, and forgets it.
+struct KilledWithout<'a> {
+    app: &'a App,
+    held: &'a Arc<Held>,
+    is_done: bool,
+}
+
+impl KilledWithout<'_> {
+    /// It is kept until its client says otherwise.
+    fn stays(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for KilledWithout<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.held.kill();
+            // Its driver forgets it, if it still runs: until then it is in its workspace.
+            self.held.is_forgotten.store(true, Ordering::SeqCst);
+            if self.held.is_over() {
+                self.app.programs.remove(&self.held.id);
+            }
+        }
+    }
+}
+
+/// Lines a program up, or refuses it at once.
+fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Result<Arc<Held>, Problem> {
+    let (name, _) = app.workspaces.changed(client, workspace)?;
+    let chosen = app.choose(Place::Named(wanted.sandbox().to_owned()), client)?;
+    let workspace = app.workspaces.to_run_in(&name, &chosen.name, chosen.config())?;
+    let command = wanted.words();
+    let Terms { kind, spec, streaming, input, idle } =
+        wanted.terms(&client.limits, chosen.usual_timeout(), app.limits.session_idle)?;
+    let held = Arc::new(Held {
+        id: new_id("prg"),
+        owner: client.id.clone(),
+        workspace: name,
+        command,
+        kind,
+        log: Arc::default(),
+        stage: watch::Sender::new(Stage::Waiting),
+        orders: watch::Sender::new(Orders::default()),
+        input: Mutex::new(input),
+        used: Mutex::new(Instant::now()),
+        asked_at: SystemTime::now(),
+        is_forgotten: AtomicBool::new(false),
+    });
+    let turn = app.admission.turn(&client.id, &client.limits)?;
+    app.programs.add(held.clone(), &app.limits)?;
+    tokio::spawn(drive(app.clone(), held.clone(), turn, Job { workspace, spec, streaming, idle }));
+    Ok(held)
+}
+
+async fn list(State(app): State<Arc<App>>, Extension(client): Extension<Client>) -> Response {
+    app.programs.sweep();
+    let own = app.programs.all().into_iter().filter(|held| client.may_see(&held.owner));
+    let told: Vec<_> = own.map(|held| held.told()).collect();
+    Json(json!({"programs": told})).into_response()
+}
+
+#[derive(Deserialize)]
+struct Polling {
+    /// The number of the first byte that is wanted.
+    #[serde(default)]
+    from: u64,
+    limit: Option<usize>,
+    /// Seconds to wait until there is something.
+    #[serde(default)]
+    wait: f64,
+}
+
+async fn poll(
+    State(app): State<Arc<App>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+    Query(Polling { from, limit, wait }): Query<Polling>,
+) -> Result<Response, Problem> {
+    const MOST: usize = 1 << 20;
+    const USUAL: usize = 64 << 10;
+    const LONGEST: f64 = 30.0;
+    let held = app.programs.seen(&id, &client)?;
+    let limit = limit.unwrap_or(USUAL);
+    if !(1..=MOST).contains(&limit) {
+        return Err(invalid(format!("must be from 1 to {MOST}")).at("limit"));
+    }
+    if !(0.0..=LONGEST).contains(&wait) {
+        return Err(invalid(format!("must be from 0 to {LONGEST} seconds")).at("wait"));
+    }
+    held.touch();
+    if wait > 0.0 {
+        let something = held.log.reaches_beyond(from);
+        let _ = tokio::time::timeout(Duration::from_secs_f64(wait), something).await;
+    }
+    // Before the bytes are read: after its end there are no more.
+    let mut told = held.told();
+    let stage = held.stage();
+    let (offset, mut data) = held.log.read(from, limit);
+    if !stage.is_over() {
+        data.truncate(whole_characters(&data));
+    }
+    let next_offset = offset + data.len() as u64;
+    let bytes = ProgramBytes { status: ProgramStatus::Running, data, offset, next_offset, exit_code: None };
+    let bytes = serde_json::to_value(bytes).unwrap_or_default();
+    for field in ["output", "output_base64", "offset", "next_offset"] {
+        told[field] = bytes[field].clone();
+    }
+    told["result"] = match stage {
+        Stage::Ended(result) => serde_json::to_value(&*result).unwrap_or_default(),
+        _ => Value::Null,
+    };
+    Ok(Json(told).into_response())
+}
+
+/// How many bytes are whole characters, if the rest is the beginning of one.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_is_never_cut_in_two_and_bytes_that_are_none_are_not_held_back() {
+        assert_eq!(whole_characters("aé".as_bytes()), 3);
+        assert_eq!(whole_characters(&"aé".as_bytes()[..2]), 1);
+        assert_eq!(whole_characters(&[b'a', 0xff, b'b']), 3);
+        assert_eq!(whole_characters(b""), 0);
+    }
+}

@@ -1,0 +1,111 @@
+//! All programs of a server: those that run, and for a while those that have ended.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::held::Held;
+use crate::guard::Client;
+use crate::options::ServerLimits;
+use crate::problem::{Code, Problem};
+use crate::tokens::Scope;
+use crate::workspaces::Name;
+
+/// Programs, by their ids. Those that were asked for first come first.
+#[derive(Default)]
+pub(crate) struct Programs(Mutex<BTreeMap<String, Arc<Held>>>);
+
+impl Programs {
+    /// How many are not over.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().values().filter(|held| !held.is_over()).count()
+    }
+
+    /// Keeps another, if there is room.
+    pub(super) fn add(&self, held: Arc<Held>, limits: &ServerLimits) -> Result<(), Problem> {
+        self.sweep();
+        let mut all = self.lock();
+        let full = |detail: String| Problem::new(Code::QueueFull, detail).after(Duration::from_secs(5));
+        // Each of them has a place that runs would like to have.
+        let most = (limits.concurrency / 2).max(1);
+        let is_talked_to = |held: &&Arc<Held>| held.kind.is_talked_to() && !held.is_over();
+        if held.kind.is_talked_to() && all.values().filter(is_talked_to).count() >= most {
+            let detail =
+                format!("{most} programs are being talked to, as many as may be: end one of them first");
+            return Err(full(detail));
+        }
+        if all.len() >= limits.programs {
+            let Some(oldest) = all.values().find(|held| held.is_over()).map(|held| held.id.clone()) else {
+                return Err(full(format!("there are {} programs, as many as may be", limits.programs)));
+            };
+            all.remove(&oldest);
+        }
+        all.insert(held.id.clone(), held);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<Held>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// One that a client may look at.
+    pub(super) fn seen(&self, id: &str, client: &Client) -> Result<Arc<Held>, Problem> {
+        let found = self.lock().get(id).cloned().filter(|held| client.may_see(&held.owner));
+        found.ok_or_else(|| Problem::no_such("program", id))
+    }
+
+    /// One that a client may change.
+    pub(super) fn changed(&self, id: &str, client: &Client) -> Result<Arc<Held>, Problem> {
+        client.needs(Scope::Run)?;
+        let found = self.lock().get(id).cloned().filter(|held| client.may_change(&held.owner));
+        found.ok_or_else(|| Problem::no_such("program", id))
+    }
+
+    /// Forgets those that have ended and that nobody has asked for in a while.
+    pub(crate) fn sweep(&self) {
+        const KEPT: Duration = Duration::from_secs(15 * 60);
+        self.lock().retain(|_, held| !held.is_over() || held.last_use().elapsed() < KEPT);
+    }
+
+    /// Kills everything that runs in a workspace, and waits until it is gone.
+    pub(crate) async fn end_all_in(&self, workspace: &Name) {
+        let theirs: Vec<_> = self.all().into_iter().filter(|held| held.workspace == *workspace).collect();
+        theirs.iter().for_each(|held| held.kill());
+        for held in theirs {
+            held.over().await;
+        }
+    }
+
+    /// Ends those that are talked to: nobody knows when they would end by themselves.
+    pub(crate) fn end_those_talked_to(&self) {
+        self.all().iter().filter(|held| held.kind.is_talked_to()).for_each(|held| held.kill());
+    }
+
+    /// Ends all of them.
+    pub(crate) fn clear(&self) {
+        self.all().iter().for_each(|held| held.kill());
+    }
+
+    /// Waits until all are over, and whoever is attached was told.
+    pub(crate) async fn over(&self) {
+        const TOLD: Duration = Duration::from_secs(2);
+        let all = self.all();
+        for held in &all {
+            held.over().await;
+        }
+        let told = async {
+            for held in &all {
+                held.log.nobody_attached().await;
+            }
+        };
+        let _ = tokio::time::timeout(TOLD, told).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

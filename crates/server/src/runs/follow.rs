@@ -1,0 +1,45 @@
+//! Gives the events of a run to one reader, from any number on.
+
+use std::sync::Arc;
+
+use super::Run;
+use super::log::{Followed, Next};
+use crate::history::{HistoryError, HistoryReader};
+
+/// Events that are read from the history at a time.
+const PAGE: usize = 256;
+
+/// One reader. It holds a number and nothing else, so a slow one costs no memory.
+pub(crate) struct Follower {
+    id: Arc<str>,
+    next: u64,
+    /// If the run goes on.
+    live: Option<(Arc<Run>, Followed)>,
+    history: HistoryReader,
+}
+
+impl Follower {
+    /// Follows a run that goes on.
+    pub(crate) fn live(run: &Arc<Run>, from: u64, history: HistoryReader) -> Self {
+        Self { id: run.id.clone(), next: from, live: Some((run.clone(), run.followed())), history }
+    }
+
+    /// Reads one that is over.
+    pub(crate) fn past(id: &str, from: u64, history: HistoryReader) -> Self {
+        Self { id: id.into(), next: from, live: None, history }
+    }
+
+    /// The next events. None after the last.
+    pub(crate) async fn next(&mut self) -> Result<Vec<Arc<str>>, HistoryError> {
+        let lines = match &self.live {
+            None => self.history.events(&self.id, self.next, PAGE).await?,
+            Some((run, _)) => match run.lines(self.next).await {
+                Next::Lines(lines) => lines,
+                Next::InHistory => self.history.events(&self.id, self.next, PAGE).await?,
+                Next::Over => Vec::new(),
+            },
+        };
+        self.next += lines.len() as u64;
+        Ok(lines)
+    }
+}

@@ -1,0 +1,136 @@
+//! A run as an answer: its result, or its events as they come.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use serde_json::json;
+
+use super::follow::Follower;
+use super::log::Ending;
+use super::{Form, Run};
+use crate::problem::{Code, Problem};
+use crate::state::App;
+
+/// Names the run in every answer about it.
+const RUN_ID: HeaderName = HeaderName::from_static("belljar-run");
+
+/// Answers with a run that was just begun.
+pub(crate) async fn answer(app: &Arc<App>, run: Arc<Run>, form: Form) -> Result<Response, Problem> {
+    /// What is refused is refused at once. After that, whoever waits for events should see that
+    /// the run goes on.
+    const AT_ONCE: Duration = Duration::from_millis(250);
+    let place = [(LOCATION.as_str().to_owned(), format!("/v1/runs/{}", run.id))];
+    let name = [(RUN_ID, run.id.to_string())];
+    match form {
+        Form::Later => {
+            let told = json!({"id": &*run.id, "status": "accepted"});
+            Ok((StatusCode::ACCEPTED, axum::response::AppendHeaders(place), name, Json(told)).into_response())
+        }
+        Form::Result => {
+            let followed = run.followed();
+            let ending = run.over().await;
+            drop(followed);
+            match ending {
+                Ending::Result(result) => Ok((name, Json(&*result)).into_response()),
+                Ending::Failed(problem) => Err(taken(&problem)),
+            }
+        }
+        Form::Sse | Form::Ndjson => {
+            let follower = Follower::live(&run, 0, app.history.clone());
+            let refused = async {
+                tokio::select! {
+                    ending = run.over() => Some(ending),
+                    () = run.begun() => None,
+                }
+            };
+            if let Ok(Some(Ending::Failed(problem))) = tokio::time::timeout(AT_ONCE, refused).await {
+                return Err(taken(&problem));
+            }
+            Ok((name, events(follower, form)).into_response())
+        }
+    }
+}
+
+/// Why a run failed that has no result of its own.
+pub(crate) fn taken(problem: &std::sync::Mutex<Option<Problem>>) -> Problem {
+    let told = problem.lock().ok().and_then(|mut problem| problem.take());
+    told.unwrap_or_else(|| Problem::new(Code::Internal, "the run failed"))
+}
+
+/// The events from where a follower is.
+pub(crate) fn events(follower: Follower, form: Form) -> Response {
+    let kind = if form == Form::Sse { "text/event-stream" } else { "application/x-ndjson" };
+    let lines = stream::unfold(Some(follower), move |follower| async move {
+        let mut follower = follower?;
+        let bytes = if form == Form::Sse { sse(&mut follower).await } else { ndjson(&mut follower).await };
+        bytes.map(|bytes| (Ok::<_, Infallible>(bytes), Some(follower)))
+    });
+    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], Body::from_stream(lines)).into_response()
+}
+
+async fn sse(follower: &mut Follower) -> Option<Bytes> {
+    /// Shorter than the patience of any proxy.
+    const QUIET: Duration = Duration::from_secs(15);
+    // A number that was not handed out is asked for again, so giving up loses nothing.
+    let Ok(lines) = tokio::time::timeout(QUIET, follower.next()).await else {
+        return Some(Bytes::from_static(b": the run goes on\n\n"));
+    };
+    let lines = told(lines)?;
+    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 64).sum());
+    for line in &lines {
+        let (name, number) = head(line);
+        let _ = write!(text, "id: {number}\nevent: {name}\ndata: {line}\n\n");
+    }
+    Some(text.into())
+}
+
+async fn ndjson(follower: &mut Follower) -> Option<Bytes> {
+    let lines = told(follower.next().await)?;
+    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
+    for line in &lines {
+        text.push_str(line);
+        text.push('\n');
+    }
+    Some(text.into())
+}
+
+fn told(lines: Result<Vec<Arc<str>>, crate::history::HistoryError>) -> Option<Vec<Arc<str>>> {
+    match lines {
+        Ok(lines) => (!lines.is_empty()).then_some(lines),
+        Err(error) => {
+            tracing::error!(%error, "events could not be read");
+            None
+        }
+    }
+}
+
+/// The kind and the number of an event, which are among its first fields.
+fn head(line: &str) -> (&str, u64) {
+    let after = |key: &str| line.split_once(key).map_or("", |(_, rest)| rest);
+    let name = after("\"type\":\"").split('"').next().unwrap_or_default();
+    let number: String = after("\"seq\":").chars().take_while(char::is_ascii_digit).collect();
+    (name, number.parse().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use belljar::{Event, EventKind, ExecutionId};
+
+    use super::*;
+
+    #[test]
+    fn an_event_says_first_what_it_is() {
+        let kind = EventKind::Stdout { text: "\"type\":\"ended\",\"seq\":9".into() };
+        let line = serde_json::to_string(&Event::new(ExecutionId::new("x"), 17, kind)).unwrap();
+        assert_eq!(head(&line), ("stdout", 17), "{line}");
+    }
+}

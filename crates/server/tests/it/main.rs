@@ -1,0 +1,21 @@
+//! The server as clients meet it: over HTTP, on a port of its own, with real cells.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod artifacts;
+mod console;
+mod doors;
+mod graders;
+mod guide;
+mod history;
+mod mcp;
+mod programs;
+mod queue;
+mod runs;
+mod sessions;
+mod stopping;
+mod terminals;
+mod tls;
+mod tools;
+mod workspaces;
+mod world;
