@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
+.PHONY: help build demo test test-python test-integrations test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -15,6 +15,21 @@ demo: build ## see a script run: streaming, a tool call, a caught failure, a lim
 
 test: ## everything that can be tested here
 	@scripts/test
+
+test-python: ## the Python package: its wheel in a fresh environment, types, pytest; part of `make test`
+	@scripts/test-python
+
+test-console: build ## the console, in headless Chromium, with attacks; a minute
+	@scripts/test-console $(BELLJAR)
+
+test-integrations: ## the Python package in seven frameworks, from PyPI; some minutes
+	@scripts/test-integrations
+
+test-graders: ## the routes for graders with the clients that they have, from PyPI; some minutes
+	@$(CARGO) build --quiet --package belljar-cli && scripts/test-graders
+
+test-mcp: ## `belljar mcp` and `/mcp` with the official Python client, from PyPI; half a minute
+	@$(CARGO) build --quiet --package belljar-cli && scripts/test-mcp
 
 test-workspaces: ## what is claimed of workspaces, on containers; needs a daemon, some minutes
 	BELLJAR_TEST_ENGINE=docker $(CARGO) nextest run --package belljar-workspace --test conformance --test blocks
@@ -81,6 +96,9 @@ doctor: build ## what this machine lets us enforce
 
 deb: build ## a package for Debian and Ubuntu, in target/deb
 	@scripts/deb
+
+wheel: ## the Python package for everybody, in target/wheels; optimised, by zig; ten minutes
+	@scripts/wheel
 
 clean: ## throw the build away
 	$(CARGO) clean

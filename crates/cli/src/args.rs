@@ -6,6 +6,7 @@ mod cache;
 mod exec;
 mod mcp;
 mod secrets;
+mod serve;
 mod tools;
 mod workspace;
 
@@ -19,6 +20,10 @@ pub(crate) use self::cache::{CacheCommand, ClearArgs, PruneCacheArgs};
 pub(crate) use self::exec::ExecArgs;
 pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::secrets::{GivenSecret, SecretArgs};
+pub(crate) use self::serve::{
+    ListRunsArgs, LogsArgs, McpServerArgs, NewTokenArgs, OfferArgs, OneRunArgs, RunsCommand, ServeArgs,
+    StateArgs, TokenCommand,
+};
 pub(crate) use self::tools::{SchemaForm, ToolFiles, ToolsCommand};
 pub(crate) use self::workspace::{
     CollectArgs, DiffArgs, ForkArgs, GetArgs, InputArgs, LsArgs, NewArgs, PutArgs, RmArgs, StoreArgs,
@@ -58,6 +63,16 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Type Python step by step into one sandbox that keeps its variables
     Shell(ShellArgs),
+    /// Serve all of this over HTTP: runs, sessions, and their history
+    Serve(Box<ServeArgs>),
+    /// Serve it to a model's client: the Model Context Protocol over stdin and stdout
+    Mcp(Box<McpServerArgs>),
+    /// Manage the tokens of a server's clients
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Show what a server has run
+    #[command(subcommand)]
+    Runs(RunsCommand),
     /// Show which protections this machine offers, and what to do about those it lacks
     Doctor(DoctorArgs),
     /// Measure how fast sandboxes are on this machine

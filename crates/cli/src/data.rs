@@ -56,6 +56,26 @@ pub(crate) fn artifacts(store: Option<&str>) -> Result<ArtifactStore, CliError> 
     })
 }
 
+/// The directory for what a server keeps.
+pub(crate) fn state(given: Option<&PathBuf>) -> Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(own) = set(env::STATE_DIRECTORY) {
+        return Ok(own);
+    }
+    let all = set(env::XDG_STATE_HOME).or_else(|| Some(set(env::HOME)?.join(".local/state")));
+    let all = all.ok_or_else(|| {
+        anyhow!(
+            "this user has no place for a server's state: set {} or {}, or give --state DIR",
+            env::STATE,
+            env::HOME
+        )
+    })?;
+    Ok(all.join("belljar").join("server"))
+}
+
 fn of_user(what: &str, variable: &str, option: &str) -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = set(env::XDG_DATA_HOME).or_else(|| Some(set(env::HOME)?.join(".local/share")));

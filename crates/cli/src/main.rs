@@ -1,58 +1,7 @@
-//! The `belljar` command.
-//!
-//! ```text
-//!  args ──► settings ──► commands/{run,agent,shell,…} ──► belljar (the library)
-//!   what was typed  what it means     │
-//!                                     ├► program   runs programs in workspaces (ws, exec)
-//!                                     ├► printer   the only way to stdout and stderr
-//!                                     │  ├ terminal_text   makes other text safe for a terminal
-//!                                     │  └ pictures        shows what a script displays
-//!                                     └► exit      the only place that chooses an exit code
-//! ```
-//!
-//! This crate decides nothing about sandboxes. A command turns arguments into library calls, and
-//! turns what they return into text and an exit code.
-
-mod agent_view;
-mod args;
-mod commands;
-mod data;
-mod env;
-mod error;
-mod exit;
-mod files;
-mod follow;
-mod interrupt;
-mod machine;
-mod mcp;
-mod metadata;
-mod panics;
-mod pictures;
-mod pretty;
-mod printer;
-mod program;
-mod progress;
-mod requirements;
-mod script;
-mod secrets;
-mod settings;
-mod shell;
-mod startup;
-mod statistics;
-mod terminal_text;
-mod units;
+//! The `belljar` command. All of it is in the library beside this.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    if program::terminal::keeper::is_called() {
-        return ExitCode::from(u8::from(program::terminal::keeper::keep().is_err()));
-    }
-    let arguments = args::Arguments::parse();
-    panics::explain();
-    // The panic hook has reported what happened.
-    let code = std::panic::catch_unwind(|| commands::execute(arguments));
-    ExitCode::from(code.unwrap_or(belljar::ExitCode::Infra.number()))
+    ExitCode::from(belljar_cli::main())
 }

@@ -8,13 +8,14 @@
 //! * `density`: many cells alive at once, what each one costs, and whether they slow a call down.
 //! * `volume`: much output.
 //! * `workspaces`: programs and files in workspaces that stay.
-//! * `floor`: Python without a sandbox.
+//! * `floor`: Python without a sandbox. `from_python`: calls from the Python package.
 //! * `containers`: instead of the above, the docker engine's containers, which are reused.
 //! * `soak`: on request, very many runs, and whether anything grows.
 
 mod containers;
 mod density;
 mod floor;
+mod from_python;
 mod latency;
 mod load;
 mod network;
@@ -100,6 +101,7 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     }
     say("measuring python alone…")?;
     floor::measure(count, &mut report)?;
+    from_python::measure(count, &mut report);
     say("measuring many callers…")?;
     load::measure(runtime, options, &mut report).await?;
     say("measuring much output…")?;

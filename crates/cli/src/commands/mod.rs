@@ -9,9 +9,13 @@ mod docker;
 mod doctor;
 mod exec;
 mod manual;
+mod mcp;
 mod missing_module;
 mod run;
+mod runs;
+mod serve;
 mod shell;
+mod token;
 mod tools;
 mod ws;
 
@@ -46,7 +50,11 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
     /// A thread that waits for stdin or a blocked pipe has nothing to clean up.
     const LAST_THREADS: Duration = Duration::from_millis(10);
     // One thread is enough for one script, and saves every event a trip to another core.
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let mut builder = match &arguments.command {
+        Command::Serve(_) | Command::Mcp(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let tokio = builder.enable_all().build();
     let tokio = tokio.map_err(CliError::system("start the event loop"))?;
     let work = async move {
         let verbose = arguments.verbose;
@@ -57,6 +65,10 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
             Command::Artifact(command) => artifact::artifact(command).await,
             Command::Agent(options) => agent::agent(options, verbose).await,
             Command::Shell(options) => shell::shell(options, verbose).await,
+            Command::Serve(options) => serve::serve(*options, verbose).await,
+            Command::Mcp(options) => mcp::mcp(*options, verbose).await,
+            Command::Token(command) => token::token(command),
+            Command::Runs(command) => runs::runs(command).await,
             Command::Doctor(options) => doctor::doctor(options).await,
             Command::Bench(options) => bench::bench(options).await,
             Command::Build(options) => build::build(options, verbose).await,

@@ -29,6 +29,11 @@ fn the_chapter_about_workspaces_tells_the_truth() {
     chapter(include_str!("../../../../docs/guide/workspaces.md"), 32);
 }
 
+#[test]
+fn the_chapter_about_the_server_tells_the_truth() {
+    chapter(include_str!("../../../../docs/guide/server.md"), 23);
+}
+
 fn chapter(text: &str, commands: usize) {
     let place = tempfile::tempdir().unwrap();
     let mut run = 0;

@@ -26,6 +26,7 @@ mod prune;
 mod sandbox;
 mod screen;
 mod scripts;
+mod serve;
 mod shell;
 mod shell_terminal;
 mod signals;
