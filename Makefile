@@ -82,8 +82,8 @@ deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \
 	else echo "cargo-deny: skipped (not installed; cargo install cargo-deny)"; fi
 
-reference: ## write the files that are rendered from code: docs/reference, the wire's schema
-	BELLJAR_WRITE_REFERENCE=1 $(CARGO) test --quiet --package belljar-core --lib generated_files
+reference: ## write the files that are rendered from code: docs/reference, the wire's schema, OpenAPI
+	BELLJAR_WRITE_REFERENCE=1 $(CARGO) test --quiet --package belljar-core --package belljar-server --lib generated_files
 
 bench: build ## figures of this machine
 	$(BELLJAR) bench

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::header::{
@@ -15,14 +16,14 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
 use belljar::artifacts::{ArtifactError, ArtifactService, ArtifactStore, SessionInfo};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::guard::Client;
 use crate::problem::{Code, Problem, with_causes};
@@ -103,15 +104,47 @@ pub(crate) fn session() -> SessionInfo {
     SessionInfo::new("server", "", "")
 }
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/artifacts", get(list))
-        .route("/v1/artifacts/{name}", get(load).post(save).delete(remove))
-        .route("/v1/artifacts/{name}/versions", get(versions))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(load, save, remove)).routes(routes!(versions))
 }
 
-#[derive(Deserialize)]
+/// Artifacts, by name.
+#[derive(Serialize, ToSchema)]
+struct ArtifactList {
+    artifacts: Vec<ListedArtifact>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct ListedArtifact {
+    name: String,
+    /// The id of the token that saved it.
+    owner: String,
+}
+
+/// The versions of an artifact, from the first on.
+#[derive(Serialize, ToSchema)]
+struct ArtifactVersions {
+    name: String,
+    versions: Vec<u64>,
+}
+
+/// A version of an artifact that was saved.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it only describes what the library writes")]
+struct SavedArtifact {
+    name: String,
+    /// Versions count from 0.
+    version: u64,
+    mime_type: String,
+    size_bytes: u64,
+    sha256: String,
+    created_at: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Asked {
+    /// Without it, the last.
     version: Option<u64>,
     /// Whose it is, for those who may see more than their own.
     owner: Option<String>,
@@ -129,6 +162,11 @@ impl Asked {
     }
 }
 
+/// Lists artifacts.
+#[utoipa::path(
+    get, path = "/v1/artifacts", tag = "artifacts", operation_id = "list_artifacts",
+    responses((status = OK, body = ArtifactList, description = "those that this token may see")),
+)]
 async fn list(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -136,11 +174,16 @@ async fn list(
     let mut told = Vec::new();
     for owner in app.artifacts.owners().into_iter().filter(|owner| client.may_see(owner)) {
         let names = app.artifacts.of(&owner).list_keys(&session()).await.map_err(refused)?;
-        told.extend(names.into_iter().map(|name| json!({"name": name, "owner": owner})));
+        told.extend(names.into_iter().map(|name| ListedArtifact { name, owner: owner.clone() }));
     }
-    Ok(Json(json!({"artifacts": told})).into_response())
+    Ok(Json(ArtifactList { artifacts: told }).into_response())
 }
 
+/// Lists the versions of an artifact.
+#[utoipa::path(
+    get, path = "/v1/artifacts/{name}/versions", tag = "artifacts", operation_id = "list_versions",
+    params(Asked), responses((status = OK, body = ArtifactVersions, description = "its versions")),
+)]
 async fn versions(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -151,9 +194,14 @@ async fn versions(
     if versions.is_empty() {
         return Err(Problem::no_such("artifact", &name));
     }
-    Ok(Json(json!({"name": name, "versions": versions})).into_response())
+    Ok(Json(ArtifactVersions { name, versions }).into_response())
 }
 
+/// Loads a version of an artifact.
+#[utoipa::path(
+    get, path = "/v1/artifacts/{name}", tag = "artifacts", operation_id = "load_artifact", params(Asked),
+    responses((status = OK, content_type = "application/octet-stream", body = Vec<u8>, description = "its bytes")),
+)]
 async fn load(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -180,6 +228,12 @@ async fn load(
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
+/// Saves a version of an artifact. `Content-Type` is what it is.
+#[utoipa::path(
+    post, path = "/v1/artifacts/{name}", tag = "artifacts", operation_id = "save_artifact",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = CREATED, body = SavedArtifact, description = "the version")),
+)]
 async fn save(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -238,6 +292,11 @@ fn within(
     })
 }
 
+/// Removes all versions of an artifact.
+#[utoipa::path(
+    delete, path = "/v1/artifacts/{name}", tag = "artifacts", operation_id = "remove_artifact", params(Asked),
+    responses((status = NO_CONTENT, description = "it is gone")),
+)]
 async fn remove(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

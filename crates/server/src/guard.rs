@@ -15,6 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::console;
+use crate::openapi;
 use crate::problem::{Code, Problem};
 use crate::state::App;
 use crate::tokens::{Scope, TokenLimits};
@@ -62,10 +63,10 @@ impl Client {
     }
 }
 
-/// What may be asked without a token: whether the server is there, and the console, which has no
-/// data in it.
+/// What may be asked without a token: whether the server is there, what can be asked of it, and the
+/// console, which has no data in it.
 fn is_public(method: &Method, uri: &Uri) -> bool {
-    matches!(uri.path(), "/healthz" | "/readyz") || console::is_page(method, uri)
+    matches!(uri.path(), "/healthz" | "/readyz" | openapi::PATH) || console::is_page(method, uri)
 }
 
 pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {

@@ -17,7 +17,7 @@
 //! * `workspaces`, `programs` and `artifacts` are what stays: directories, what runs in them, and
 //!   named files. `tools` says what scripts can call.
 //! * `history` keeps what has run; [`HistoryReader`] reads it, also without a server.
-//! * `problem` is the only way in which something is refused.
+//! * `problem` is the only way in which something is refused; `openapi` says all that can be asked.
 
 mod admission;
 mod artifacts;
@@ -27,6 +27,7 @@ mod graders;
 mod guard;
 mod history;
 mod mcp;
+mod openapi;
 mod options;
 mod overview;
 mod problem;
@@ -42,6 +43,7 @@ mod workspaces;
 
 pub use self::history::{HistoryError, HistoryReader, Retention, RunFilter, RunSummary};
 pub use self::mcp::McpServer;
+pub use self::openapi::openapi;
 pub use self::options::{ServerLimits, ServerOptions, TlsFiles};
 pub use self::overview::keep_metrics;
 pub use self::serve::{ServeError, Server};

@@ -18,6 +18,7 @@ use belljar::{Fault, RuntimeError};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $code:literal $status:ident $title:literal;)*) => {
@@ -126,15 +127,23 @@ impl fmt::Display for Problem {
 }
 
 /// How it is written.
-#[derive(Serialize)]
-struct Written<'a> {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Written {
+    /// `urn:belljar:problem:` and the code.
     r#type: String,
-    title: &'a str,
+    /// The same for every problem with this code.
+    title: String,
+    /// The HTTP status.
     status: u16,
-    code: &'a str,
-    detail: &'a str,
+    /// Why, for programs. It never changes.
+    #[schema(example = "invalid-request")]
+    code: String,
+    /// What happened, and what to do.
+    detail: String,
+    /// Which part of the request is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<&'a str>,
+    field: Option<String>,
 }
 
 impl IntoResponse for Problem {
@@ -145,11 +154,11 @@ impl IntoResponse for Problem {
         }
         let written = Written {
             r#type: format!("urn:belljar:problem:{}", code.name()),
-            title: code.title(),
+            title: code.title().to_owned(),
             status: status.as_u16(),
-            code: code.name(),
-            detail: &self.detail,
-            field: self.field.as_deref(),
+            code: code.name().to_owned(),
+            detail: self.detail,
+            field: self.field,
         };
         let mut response = (status, Json(written)).into_response();
         let headers = response.headers_mut();

@@ -24,6 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tower_service::Service;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::admission::Admission;
 use crate::artifacts::Artifacts;
@@ -38,7 +39,7 @@ use crate::state::{App, Sandboxes};
 use crate::tls::{Tls, TlsError};
 use crate::tokens::{TokenError, TokenStore};
 use crate::workspaces::WorkspaceStore;
-use crate::{artifacts, console, guard, mcp, overview, programs, runs, sessions, tools, workspaces};
+use crate::{artifacts, console, guard, mcp, openapi, overview, programs, runs, sessions, tools, workspaces};
 
 /// Why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -291,15 +292,9 @@ where
     }
 }
 
-fn router(app: Arc<App>) -> Router {
-    let missing = async |request: Request| {
-        Problem::new(Code::NotFound, format!("there is nothing at {:?}", request.uri().path()))
-    };
-    let wrong_method = async |request: Request| {
-        let detail = format!("{:?} has no {}", request.uri().path(), request.method());
-        Problem::new(Code::Method, detail)
-    };
-    Router::new()
+/// Everything that is in the OpenAPI document.
+pub(crate) fn described() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
         .merge(runs::routes::routes())
         .merge(sessions::routes())
         .merge(workspaces::routes())
@@ -307,8 +302,21 @@ fn router(app: Arc<App>) -> Router {
         .merge(artifacts::routes())
         .merge(tools::routes())
         .merge(overview::routes())
-        .merge(mcp::http::routes())
         .merge(graders::routes())
+}
+
+fn router(app: Arc<App>) -> Router {
+    let (described, document) = described().split_for_parts();
+    let missing = async |request: Request| {
+        Problem::new(Code::NotFound, format!("there is nothing at {:?}", request.uri().path()))
+    };
+    let wrong_method = async |request: Request| {
+        let detail = format!("{:?} has no {}", request.uri().path(), request.method());
+        Problem::new(Code::Method, detail)
+    };
+    described
+        .merge(openapi::routes(&document))
+        .merge(mcp::http::routes())
         .merge(console::routes())
         .fallback(missing)
         .method_not_allowed_fallback(wrong_method)

@@ -4,19 +4,26 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use belljar::files::FileEntry;
 use belljar::{ExecutionRequest, RunHandle, Session};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::body::{self, Object};
 use crate::guard::Client;
+use crate::openapi::event::Event;
+use crate::openapi::request::StepRequest;
+use crate::openapi::result::ExecutionResult;
 use crate::problem::{Code, Problem};
+use crate::runs::answers::AcceptedRun;
 use crate::runs::routes::{download, grace};
 use crate::runs::{Form, Home, Place, Run, Source, answer, begin, invalid, new_id, script, within};
 use crate::state::App;
@@ -90,27 +97,83 @@ impl Held {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn told(&self) -> Value {
-        json!({
-            "id": self.id,
-            "sandbox": self.sandbox,
-            "owner": self.owner,
-            "is_busy": self.session.try_lock().is_err(),
-            "idle_timeout_sec": self.idle.as_secs_f64(),
-        })
+    fn told(&self) -> ListedSession {
+        ListedSession {
+            id: self.id.clone(),
+            sandbox: self.sandbox.clone(),
+            owner: self.owner.clone(),
+            is_busy: self.session.try_lock().is_err(),
+            idle_timeout_sec: self.idle.as_secs_f64(),
+        }
     }
 }
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/sessions", post(create).get(list))
-        .route("/v1/sessions/{id}", get(show).delete(close))
-        .route("/v1/sessions/{id}/steps", post(step))
-        .route("/v1/sessions/{id}/interrupt", post(interrupt))
-        .route("/v1/sessions/{id}/files", get(files))
-        .route("/v1/sessions/{id}/files/{*path}", get(read_file).put(write_file))
+/// The sandbox of a session, and how long it stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "it only describes what `create` reads")]
+struct SessionRequest {
+    /// The sandbox of the server that it is in. Without it, `default`.
+    #[serde(default)]
+    sandbox: String,
+    /// A sandbox of its own, as a sandbox file has it. Needs a token of scope `admin`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    config: serde_json::Value,
+    /// Seconds that it may go without a step.
+    #[serde(default)]
+    #[schema(exclusive_minimum = 0)]
+    idle_timeout_sec: f64,
 }
 
+/// A session as it is listed.
+#[derive(Serialize, ToSchema)]
+struct ListedSession {
+    id: String,
+    sandbox: String,
+    /// The id of the token that opened it.
+    owner: String,
+    /// Whether a step is under way.
+    is_busy: bool,
+    idle_timeout_sec: f64,
+}
+
+/// Sessions.
+#[derive(Serialize, ToSchema)]
+struct SessionList {
+    sessions: Vec<ListedSession>,
+}
+
+/// The files of a session.
+#[derive(Serialize, ToSchema)]
+struct SessionFiles {
+    files: Vec<SessionFile>,
+}
+
+/// A file or directory of a session.
+#[derive(Serialize, ToSchema)]
+struct SessionFile {
+    path: String,
+    size: u64,
+    is_directory: bool,
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(show, close))
+        .routes(routes!(step))
+        .routes(routes!(interrupt))
+        .routes(routes!(files))
+        .routes(routes!(read_file, write_file))
+}
+
+/// Opens a session: a cell that stays, for steps that share their variables and files.
+#[utoipa::path(
+    post, path = "/v1/sessions", tag = "sessions", operation_id = "open_session",
+    request_body = Option<SessionRequest>,
+    responses((status = CREATED, body = ListedSession, description = "the session")),
+)]
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -171,17 +234,26 @@ pub(crate) async fn open(
     Ok(held)
 }
 
+/// Lists sessions that are open.
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "sessions", operation_id = "list_sessions",
+    responses((status = OK, body = SessionList, description = "those that this token may see")),
+)]
 async fn list(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
 ) -> Result<Response, Problem> {
     app.sessions.sweep();
     let all: Vec<_> = app.sessions.lock().values().cloned().collect();
-    let told: Vec<_> =
-        all.iter().filter(|held| client.may_see(&held.owner)).map(|held| held.told()).collect();
-    Ok(Json(json!({"sessions": told})).into_response())
+    let sessions = all.iter().filter(|held| client.may_see(&held.owner)).map(|held| held.told()).collect();
+    Ok(Json(SessionList { sessions }).into_response())
 }
 
+/// Shows a session.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}", tag = "sessions", operation_id = "show_session",
+    responses((status = OK, body = ListedSession, description = "the session")),
+)]
 async fn show(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -192,6 +264,11 @@ async fn show(
     Ok(Json(held.ok_or_else(|| Problem::no_such("session", &id))?.told()).into_response())
 }
 
+/// Ends a session, and the step that is under way.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{id}", tag = "sessions", operation_id = "close_session",
+    responses((status = NO_CONTENT, description = "it is over")),
+)]
 async fn close(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -201,6 +278,20 @@ async fn close(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Runs a step in a session. Each step is a run, with events and a place in the history.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/steps", tag = "sessions", operation_id = "run_step",
+    params(("Prefer" = Option<String>, Header, description = "`respond-async`: answer with an id, and go on")),
+    request_body = StepRequest,
+    responses(
+        (status = OK, description = "the result, or events as they come, as `Accept` asks", content(
+            (ExecutionResult = "application/json"),
+            (Event = "application/x-ndjson"),
+            (Event = "text/event-stream"),
+        )),
+        (status = ACCEPTED, body = AcceptedRun, description = "with `Prefer: respond-async`"),
+    ),
+)]
 async fn step(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -232,6 +323,11 @@ pub(crate) fn begin_step(
     begin(app, client, request, home, start)
 }
 
+/// Interrupts the step that is under way, as Ctrl-C does. The variables stay.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/interrupt", tag = "sessions", operation_id = "interrupt_session",
+    responses((status = OK, body = ListedSession, description = "the session")),
+)]
 async fn interrupt(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -242,6 +338,11 @@ async fn interrupt(
     Ok(Json(held.told()).into_response())
 }
 
+/// Lists the files of a session.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/files", tag = "sessions", operation_id = "list_files_of_session",
+    responses((status = OK, body = SessionFiles, description = "files and directories")),
+)]
 async fn files(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -249,13 +350,19 @@ async fn files(
 ) -> Result<Response, Problem> {
     let session = app.sessions.find(&id, &client)?.take()?;
     let entries = session.files().list().await?;
-    let told: Vec<_> = entries
-        .iter()
-        .map(|entry| json!({"path": entry.path, "size": entry.size, "is_directory": entry.is_directory}))
-        .collect();
-    Ok(Json(json!({"files": told})).into_response())
+    let told = |entry: &FileEntry| SessionFile {
+        path: entry.path.clone(),
+        size: entry.size,
+        is_directory: entry.is_directory,
+    };
+    Ok(Json(SessionFiles { files: entries.iter().map(told).collect() }).into_response())
 }
 
+/// Reads a file of a session.
+#[utoipa::path(
+    get, path = "/v1/sessions/{id}/files/{*path}", tag = "sessions", operation_id = "read_file_of_session",
+    responses((status = OK, content_type = "application/octet-stream", body = Vec<u8>, description = "its bytes")),
+)]
 async fn read_file(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -267,6 +374,12 @@ async fn read_file(
     Ok(download(bytes))
 }
 
+/// Writes a file of a session.
+#[utoipa::path(
+    put, path = "/v1/sessions/{id}/files/{*path}", tag = "sessions", operation_id = "write_file_of_session",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = NO_CONTENT, description = "it is written")),
+)]
 async fn write_file(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

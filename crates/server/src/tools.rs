@@ -2,29 +2,52 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Extension, Query, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
 use belljar::tools::{DescribeError, ToolSet};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::guard::Client;
 use crate::problem::{Code, Problem};
 use crate::runs::{DEFAULT, invalid};
 use crate::state::App;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new().route("/v1/tools", get(tools))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new().routes(routes!(tools))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Asked {
+    /// Whose tools. Without it, those of `default`.
     sandbox: Option<String>,
+    /// In which form: `mcp`, `openai` or `anthropic`. Without it, `mcp`.
     form: Option<String>,
 }
 
+/// What a model should know of the tools of a sandbox.
+#[derive(Serialize, ToSchema)]
+struct Tools {
+    sandbox: String,
+    form: String,
+    /// Their schemas.
+    #[schema(value_type = Vec<Object>)]
+    tools: Vec<serde_json::Value>,
+    /// The same in words.
+    prompt: String,
+    /// The same as Python.
+    stubs: String,
+}
+
+/// Says what a model should know of the tools that scripts of a sandbox can call.
+#[utoipa::path(
+    get, path = "/v1/tools", tag = "tools", operation_id = "list_tools", params(Asked),
+    responses((status = OK, body = Tools, description = "the tools")),
+)]
 async fn tools(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -39,14 +62,8 @@ async fn tools(
         _ => return Err(invalid("must be mcp, openai or anthropic").at("form")),
     };
     let set = app.tools(&name, &client).await?;
-    Ok(Json(json!({
-        "sandbox": name,
-        "form": form,
-        "tools": forms(&set),
-        "prompt": set.prompt(),
-        "stubs": set.stubs(),
-    }))
-    .into_response())
+    let (tools, prompt, stubs) = (forms(&set), set.prompt(), set.stubs());
+    Ok(Json(Tools { sandbox: name, form, tools, prompt, stubs }).into_response())
 }
 
 impl App {

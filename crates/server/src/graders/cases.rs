@@ -17,7 +17,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
-use self::request::{Case, Grading, StopOn};
+use self::request::{Case, Grading, StopOn, Written};
+use super::described::Graded;
 use super::ended::{Ended, How};
 use super::program::Ready;
 use crate::body::Object;
@@ -29,6 +30,11 @@ use crate::tokens::{Scope, TokenLimits};
 /// Bytes of output in one answer. What comes after that is compared, and not told.
 const MOST_TOLD: usize = 64 << 20;
 
+/// Runs one program with many inputs. It is compiled once; each input has a cell of its own.
+#[utoipa::path(
+    post, path = "/v1/grade", tag = "graders", operation_id = "grade", request_body = Written,
+    responses((status = OK, body = Graded, description = "how it did")),
+)]
 pub(super) async fn grade(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

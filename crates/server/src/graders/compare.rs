@@ -1,9 +1,10 @@
 //! Whether what a program printed is what was expected.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// How two outputs are compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "how", deny_unknown_fields)]
 pub(super) enum Comparison {
     /// Each byte counts.

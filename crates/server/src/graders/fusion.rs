@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use self::request::{Refusal, read, wrong};
+use super::described::{FusionAnswer, FusionRequest};
 use super::ended::{Ended, How};
 use super::program::Outcome;
 use crate::body;
@@ -27,10 +28,20 @@ use crate::problem::{Code, Problem};
 use crate::state::App;
 use crate::tokens::Scope;
 
+/// Answers, as SandboxFusion does.
+#[utoipa::path(
+    get, path = "/v1/ping", tag = "graders", operation_id = "ping",
+    responses((status = OK, body = String, description = "`pong`")),
+)]
 pub(super) async fn ping() -> Json<&'static str> {
     Json("pong")
 }
 
+/// Runs a program, in the words of SandboxFusion.
+#[utoipa::path(
+    post, path = "/run_code", tag = "graders", operation_id = "run_code", request_body = FusionRequest,
+    responses((status = OK, body = FusionAnswer, description = "how it ended")),
+)]
 pub(super) async fn run_code(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

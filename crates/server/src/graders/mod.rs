@@ -11,7 +11,8 @@
 //! * `languages` knows their names and ours, and what compiles and runs a source.
 //! * `job` is what is to run; `ended` how that ended, in words that all routes translate.
 //! * `program` compiles and runs, `python` faster than others; `kept` has what was compiled.
-//! * `fusion`, `piston` and `cases` are the routes. `compare` decides whether an output is right.
+//! * `fusion`, `piston` and `cases` are the routes, `described` what they read and answer. `compare`
+//!   decides whether an output is right.
 //!
 //! A program that fails is an answer, never an HTTP error. Nothing here is in the history: trainers
 //! send thousands of programs, and keep their own record of them.
@@ -19,6 +20,7 @@
 mod capture;
 mod cases;
 mod compare;
+mod described;
 mod ended;
 mod fusion;
 mod job;
@@ -34,12 +36,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use axum::Router;
-use axum::routing::{get, post};
 use belljar::config::ResourceLimits;
 use belljar::workspace::{Workspaces, WorkspacesOptions};
 use belljar::{Runtime, Sandbox, SandboxConfig};
 use tokio::sync::{Notify, OnceCell};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::kept::Kept;
 use self::languages::Toolchains;
@@ -66,13 +68,13 @@ pub(crate) struct Graders {
     one_less: Notify,
 }
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/run_code", post(fusion::run_code))
-        .route("/v1/ping", get(fusion::ping))
-        .route("/api/v2/execute", post(piston::execute))
-        .route("/api/v2/runtimes", get(piston::runtimes))
-        .route("/v1/grade", post(cases::grade))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(fusion::run_code))
+        .routes(routes!(fusion::ping))
+        .routes(routes!(piston::execute))
+        .routes(routes!(piston::runtimes))
+        .routes(routes!(cases::grade))
 }
 
 impl Graders {

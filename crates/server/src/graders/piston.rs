@@ -16,6 +16,7 @@ use belljar::OutputStream;
 use serde_json::{Value, json};
 
 use self::request::Wanted;
+use super::described::{PistonAnswer, PistonRequest, PistonRuntime};
 use super::ended::{Ended, How};
 use super::program::Outcome;
 use super::versions::Runtime;
@@ -25,6 +26,11 @@ use crate::problem::{Code, Problem};
 use crate::state::App;
 use crate::tokens::Scope;
 
+/// Lists the languages of this machine, in the words of Piston.
+#[utoipa::path(
+    get, path = "/api/v2/runtimes", tag = "graders", operation_id = "list_runtimes",
+    responses((status = OK, body = Vec<PistonRuntime>, description = "the languages")),
+)]
 pub(super) async fn runtimes(State(app): State<Arc<App>>) -> Response {
     match app.graders.runtimes().await {
         Ok(runtimes) => Json(runtimes.iter().map(listed).collect::<Vec<_>>()).into_response(),
@@ -46,6 +52,11 @@ fn listed(runtime: &Runtime) -> Value {
     listed
 }
 
+/// Runs a program, in the words of Piston.
+#[utoipa::path(
+    post, path = "/api/v2/execute", tag = "graders", operation_id = "execute", request_body = PistonRequest,
+    responses((status = OK, body = PistonAnswer, description = "how it ended")),
+)]
 pub(super) async fn execute(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

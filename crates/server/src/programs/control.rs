@@ -11,7 +11,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
+use super::answers::ListedProgram;
 use super::held::{Held, Kind, type_in};
 use super::request::Size;
 use crate::body::{self, Object};
@@ -21,6 +23,10 @@ use crate::runs::{from_json, invalid};
 use crate::state::App;
 
 /// Ends a program, if it runs, and forgets it.
+#[utoipa::path(
+    delete, path = "/v1/programs/{id}", tag = "programs", operation_id = "forget_program",
+    responses((status = NO_CONTENT, description = "it is over")),
+)]
 pub(super) async fn forget(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -33,8 +39,10 @@ pub(super) async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+/// What is typed.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ProgramInput)]
 struct Typed {
     #[serde(default)]
     data: String,
@@ -46,6 +54,12 @@ struct Typed {
     eof: bool,
 }
 
+/// Types something into a program.
+#[utoipa::path(
+    post, path = "/v1/programs/{id}/input", tag = "programs", operation_id = "type_into_program",
+    request_body(content((Typed = "application/json"), (Vec<u8> = "application/octet-stream"))),
+    responses((status = NO_CONTENT, description = "the program has it, or will read it")),
+)]
 pub(super) async fn input(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -79,6 +93,11 @@ pub(super) async fn input(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Gives a terminal another size.
+#[utoipa::path(
+    post, path = "/v1/programs/{id}/resize", tag = "programs", operation_id = "resize_terminal",
+    request_body = Size, responses((status = NO_CONTENT, description = "it has that size")),
+)]
 pub(super) async fn resize(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -109,16 +128,19 @@ pub(super) fn set_size(held: &Held, fields: Map<String, Value>) -> Result<(), Pr
     Ok(())
 }
 
-#[derive(Deserialize)]
+/// How a program is ended.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = KillRequest)]
 struct Ending {
     #[serde(default)]
     signal: Signal,
     /// Seconds between asking it to end and killing it.
+    #[schema(minimum = 0, maximum = 60)]
     grace: Option<f64>,
 }
 
-#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Default, Deserialize, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum Signal {
     Int,
@@ -128,6 +150,11 @@ enum Signal {
 }
 
 /// Kills a program, asks it to end, or interrupts it. One that has ended stays as it is.
+#[utoipa::path(
+    post, path = "/v1/programs/{id}/kill", tag = "programs", operation_id = "kill_program",
+    request_body = Option<Ending>,
+    responses((status = OK, body = ListedProgram, description = "the program")),
+)]
 pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 use belljar::program::TerminalSize;
 use belljar::workspace::RunResult;
 use bytes::Bytes;
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
+use super::answers::ListedProgram;
 use super::log::{Log, Reader};
 use crate::problem::{Code, Problem};
 use crate::workspaces::Name;
@@ -172,23 +172,23 @@ impl Held {
     }
 
     /// A program as it is listed.
-    pub(super) fn told(&self) -> Value {
+    pub(super) fn told(&self) -> ListedProgram {
         let stage = self.stage();
         let error = match &stage {
             Stage::Failed(_, reason) => Some(reason.clone()),
             _ => None,
         };
-        json!({
-            "id": self.id,
-            "workspace": self.workspace.to_string(),
-            "owner": self.owner,
-            "command": self.command,
-            "status": stage.name(),
-            "is_interactive": self.kind.is_talked_to(),
-            "has_terminal": self.kind == Kind::Terminal,
-            "asked_at": humantime::format_rfc3339_millis(self.asked_at).to_string(),
-            "error": error,
-        })
+        ListedProgram {
+            id: self.id.clone(),
+            workspace: self.workspace.to_string(),
+            owner: self.owner.clone(),
+            command: self.command.clone(),
+            status: stage.name(),
+            is_interactive: self.kind.is_talked_to(),
+            has_terminal: self.kind == Kind::Terminal,
+            asked_at: humantime::format_rfc3339_millis(self.asked_at).to_string(),
+            error,
+        }
     }
 }
 

@@ -18,8 +18,9 @@
 //!   up; whoever polls and is slow misses some. Neither makes it grow.
 //! * `held` is a program as the server knows it, `table` all of them, `driver` the task of one.
 //! * `routes` begins and shows programs, `control` is what clients do with one, `terminal` the
-//!   WebSocket.
+//!   WebSocket; `answers` is what they say.
 
+mod answers;
 mod control;
 mod driver;
 mod held;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
 use tokio::sync::mpsc;
+use utoipa::ToSchema;
 
 use super::held::{Input, Kind};
 use crate::problem::Problem;
@@ -18,8 +19,9 @@ use crate::runs::{DEFAULT, invalid};
 use crate::tokens::TokenLimits;
 
 /// A program that is asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ProgramRequest)]
 pub(super) struct Wanted {
     /// A name that is looked for in `PATH`, or a path.
     pub(super) command: String,
@@ -33,7 +35,8 @@ pub(super) struct Wanted {
     /// What it reads first.
     #[serde(default)]
     pub(super) stdin: String,
-    /// Seconds.
+    /// Seconds that it may take.
+    #[schema(exclusive_minimum = 0)]
     pub(super) timeout: Option<f64>,
     #[serde(default)]
     pub(super) limits: Limits,
@@ -48,8 +51,9 @@ pub(super) struct Wanted {
 }
 
 /// Less than the sandbox allows. 0 is what that allows.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(as = ProgramLimits)]
 pub(super) struct Limits {
     cpu_percent: u32,
     memory_mb: u64,
@@ -58,12 +62,15 @@ pub(super) struct Limits {
 }
 
 /// The size of a terminal.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TerminalSize)]
 pub(super) struct Size {
     #[serde(default = "usual_rows")]
+    #[schema(minimum = 1, maximum = 1000)]
     pub(super) rows: u16,
     #[serde(default = "usual_cols")]
+    #[schema(minimum = 1, maximum = 1000)]
     pub(super) cols: u16,
 }
 

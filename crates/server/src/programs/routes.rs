@@ -4,17 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use belljar::workspace::{ProgramBytes, ProgramStatus};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::answers::{ListedProgram, PolledProgram, ProgramList, ProgramResult};
 use super::driver::{Job, drive};
 use super::held::{Held, Orders, Stage};
 use super::request::{Terms, Wanted};
@@ -29,17 +32,30 @@ use crate::tokens::Scope;
 /// Names the program in every answer about it.
 const PROGRAM_ID: HeaderName = HeaderName::from_static("belljar-program");
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/workspaces/{id}/programs", post(create))
-        .route("/v1/programs", get(list))
-        .route("/v1/programs/{id}", get(poll).delete(control::forget))
-        .route("/v1/programs/{id}/input", post(control::input))
-        .route("/v1/programs/{id}/resize", post(control::resize))
-        .route("/v1/programs/{id}/kill", post(control::kill))
-        .route("/v1/programs/{id}/terminal", get(terminal::attach))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(create))
+        .routes(routes!(list))
+        .routes(routes!(poll, control::forget))
+        .routes(routes!(control::input))
+        .routes(routes!(control::resize))
+        .routes(routes!(control::kill))
+        .routes(routes!(terminal::attach))
 }
 
+/// Runs a program in a workspace.
+///
+/// The answer is its result, or the program itself if it is talked to or `Prefer` says so.
+#[utoipa::path(
+    post, path = "/v1/workspaces/{id}/programs", tag = "programs", operation_id = "run_program",
+    params(("Prefer" = Option<String>, Header, description = "`respond-async`: answer with an id, and go on")),
+    request_body = Wanted,
+    responses(
+        (status = OK, body = ProgramResult, description = "it has ended"),
+        (status = CREATED, body = ListedProgram, description = "it runs, and is talked to"),
+        (status = ACCEPTED, body = ListedProgram, description = "with `Prefer: respond-async`"),
+    ),
+)]
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -132,24 +148,37 @@ fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Re
     Ok(held)
 }
 
+/// Lists programs: those that run, and the last that have ended.
+#[utoipa::path(
+    get, path = "/v1/programs", tag = "programs", operation_id = "list_programs",
+    responses((status = OK, body = ProgramList, description = "those that this token may see")),
+)]
 async fn list(State(app): State<Arc<App>>, Extension(client): Extension<Client>) -> Response {
     app.programs.sweep();
     let own = app.programs.all().into_iter().filter(|held| client.may_see(&held.owner));
-    let told: Vec<_> = own.map(|held| held.told()).collect();
-    Json(json!({"programs": told})).into_response()
+    Json(ProgramList { programs: own.map(|held| held.told()).collect() }).into_response()
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Polling {
     /// The number of the first byte that is wanted.
     #[serde(default)]
     from: u64,
+    /// Bytes at the most.
+    #[param(minimum = 1, maximum = 1048576, default = 65536)]
     limit: Option<usize>,
     /// Seconds to wait until there is something.
     #[serde(default)]
+    #[param(minimum = 0, maximum = 30)]
     wait: f64,
 }
 
+/// Polls a program: what it has printed, and its result once it has ended.
+#[utoipa::path(
+    get, path = "/v1/programs/{id}", tag = "programs", operation_id = "poll_program", params(Polling),
+    responses((status = OK, body = PolledProgram, description = "the program")),
+)]
 async fn poll(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -173,7 +202,7 @@ async fn poll(
         let _ = tokio::time::timeout(Duration::from_secs_f64(wait), something).await;
     }
     // Before the bytes are read: after its end there are no more.
-    let mut told = held.told();
+    let program = held.told();
     let stage = held.stage();
     let (offset, mut data) = held.log.read(from, limit);
     if !stage.is_over() {
@@ -182,14 +211,13 @@ async fn poll(
     let next_offset = offset + data.len() as u64;
     let bytes = ProgramBytes { status: ProgramStatus::Running, data, offset, next_offset, exit_code: None };
     let bytes = serde_json::to_value(bytes).unwrap_or_default();
-    for field in ["output", "output_base64", "offset", "next_offset"] {
-        told[field] = bytes[field].clone();
-    }
-    told["result"] = match stage {
+    let text = |field: &str| bytes[field].as_str().map(str::to_owned);
+    let (output, output_base64) = (text("output").unwrap_or_default(), text("output_base64"));
+    let result = match stage {
         Stage::Ended(result) => serde_json::to_value(&*result).unwrap_or_default(),
         _ => Value::Null,
     };
-    Ok(Json(told).into_response())
+    Ok(Json(PolledProgram { program, output, output_base64, offset, next_offset, result }).into_response())
 }
 
 /// How many bytes are whole characters, if the rest is the beginning of one.

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use utoipa::IntoParams;
 
 use super::control::set_size;
 use super::held::{Held, Input, Stage};
@@ -39,12 +40,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a client is asked whether it is there. Proxies close what is silent.
 const PINGS: Duration = Duration::from_secs(20);
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct From {
+    /// The number of the first byte that is wanted.
     #[serde(default)]
     from: u64,
 }
 
+/// Attaches to a program over a WebSocket: binary frames are keys and output, text frames JSON.
+#[utoipa::path(
+    get, path = "/v1/programs/{id}/terminal", tag = "programs", operation_id = "attach_to_program", params(From),
+    responses((status = SWITCHING_PROTOCOLS, description = "a WebSocket of `belljar.terminal.v1`")),
+)]
 pub(super) async fn attach(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

@@ -12,8 +12,9 @@
 //! * `program` is a program in a workspace as a run.
 //! * `follow` gives a run's events to one reader, from the log or from the history.
 //! * `stream` writes them as SSE or NDJSON.
-//! * `routes` are the paths.
+//! * `routes` are the paths, `answers` what they say.
 
+pub(crate) mod answers;
 mod follow;
 mod log;
 mod program;

@@ -3,36 +3,58 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use belljar::files::Collected;
 use belljar::{ExecutionRequest, ExecutionResult};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::answers::{AcceptedRun, CancelledRun, ListedRun, RunList, ShownRun};
 use super::follow::Follower;
 use super::stream::events;
 use super::{Form, Home, Source, Wanted, answer, begin, invalid, within};
 use crate::body::Object;
 use crate::guard::Client;
 use crate::history::{RunFilter, RunSummary};
+use crate::openapi::event::Event;
+use crate::openapi::request::RunRequest;
+use crate::openapi::result::ExecutionResult as DescribedResult;
 use crate::problem::{Code, Problem};
 use crate::state::App;
 use crate::tokens::Scope;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/runs", post(create).get(list))
-        .route("/v1/runs/{id}", get(show))
-        .route("/v1/runs/{id}/events", get(follow))
-        .route("/v1/runs/{id}/cancel", post(cancel))
-        .route("/v1/runs/{id}/files/{*path}", get(file))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(show))
+        .routes(routes!(follow))
+        .routes(routes!(cancel))
+        .routes(routes!(file))
 }
 
+/// Runs a script in a fresh cell.
+///
+/// The answer is the result, or events as they come, or an id: see `Accept` and `Prefer`.
+#[utoipa::path(
+    post, path = "/v1/runs", tag = "runs", operation_id = "run",
+    params(("Prefer" = Option<String>, Header, description = "`respond-async`: answer with an id, and go on")),
+    request_body = RunRequest,
+    responses(
+        (status = OK, description = "the result, or events as they come, as `Accept` asks", content(
+            (DescribedResult = "application/json"),
+            (Event = "application/x-ndjson"),
+            (Event = "text/event-stream"),
+        )),
+        (status = ACCEPTED, body = AcceptedRun, description = "with `Prefer: respond-async`"),
+    ),
+)]
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -61,16 +83,29 @@ pub(crate) fn grace(form: Form, app: &App) -> Option<Duration> {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Listing {
+    /// Those that ended so.
     verdict: Option<String>,
+    /// Those in this sandbox.
     sandbox: Option<String>,
+    /// Steps of this session.
     session: Option<String>,
+    /// Those that began after: RFC 3339, or seconds since 1970.
     since: Option<String>,
+    /// Those that came before this one: `next` of the answer before.
     before: Option<String>,
+    /// How many at the most.
+    #[param(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<usize>,
 }
 
+/// Lists what has run, the last first.
+#[utoipa::path(
+    get, path = "/v1/runs", tag = "runs", operation_id = "list_runs",
+    params(Listing), responses((status = OK, body = RunList, description = "runs that this token may see")),
+)]
 async fn list(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -93,8 +128,8 @@ async fn list(
     };
     let runs = app.history.list(filter).await?;
     let next = (runs.len() == limit).then(|| runs.last().map(|run| run.id.clone())).flatten();
-    let runs: Vec<_> = runs.iter().map(told).collect();
-    Ok(Json(json!({"runs": runs, "next": next})).into_response())
+    let runs = runs.iter().map(ListedRun::of).collect();
+    Ok(Json(RunList { runs, next }).into_response())
 }
 
 /// A time as clients write it: RFC 3339, or seconds since 1970.
@@ -106,31 +141,6 @@ fn moment(text: &str) -> Result<i64, Problem> {
     let time = humantime::parse_rfc3339_weak(text).map_err(|_| wrong())?;
     let since = time.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| wrong())?;
     i64::try_from(since.as_millis()).map_err(|_| wrong())
-}
-
-/// A run as it is listed.
-fn told(run: &RunSummary) -> Value {
-    let time = |ms: i64| {
-        let since = Duration::from_millis(u64::try_from(ms).unwrap_or_default());
-        humantime::format_rfc3339_millis(SystemTime::UNIX_EPOCH + since).to_string()
-    };
-    json!({
-        "id": run.id,
-        "status": if run.ended_ms.is_some() { "ended" } else { "running" },
-        "verdict": run.verdict,
-        "error": run.error,
-        "sandbox": run.sandbox,
-        "session": run.session,
-        "owner": run.owner,
-        "started_at": time(run.started_ms),
-        "ended_at": run.ended_ms.map(time),
-        "usage": {
-            "wall_ms": run.wall_ms,
-            "cpu_ms": run.cpu_ms,
-            "peak_memory_bytes": run.peak_memory_bytes,
-        },
-        "events": run.events,
-    })
 }
 
 /// A run of the history that this client may see.
@@ -147,19 +157,22 @@ async fn seen(app: &App, client: &Client, id: &str) -> Result<(RunSummary, Strin
     if client.may_see(&run.owner) { Ok((run, script)) } else { Err(missing()) }
 }
 
+/// Shows a run with its script and its result.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}", tag = "runs", operation_id = "show_run",
+    responses((status = OK, body = ShownRun, description = "the run")),
+)]
 async fn show(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let (run, script) = seen(&app, &client, &id).await?;
-    let mut told = told(&run);
-    told["script"] = script.into();
-    told["result"] = match run.ended_ms {
+    let result = match run.ended_ms {
         Some(_) => serde_json::to_value(result(&app, &id).await?).unwrap_or_default(),
         None => Value::Null,
     };
-    Ok(Json(told).into_response())
+    Ok(Json(ShownRun { run: ListedRun::of(&run), script, result }).into_response())
 }
 
 async fn result(app: &App, id: &str) -> Result<ExecutionResult, Problem> {
@@ -170,11 +183,22 @@ async fn result(app: &App, id: &str) -> Result<ExecutionResult, Problem> {
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct From {
+    /// The number of the first event that is wanted. `Last-Event-ID` names the one before.
     from: Option<u64>,
 }
 
+/// Follows a run: its events from any number on, until its end.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/events", tag = "runs", operation_id = "follow_run",
+    params(From, ("Last-Event-ID" = Option<u64>, Header, description = "the last event that was read")),
+    responses((status = OK, description = "events as they come, as `Accept` asks", content(
+        (Event = "text/event-stream"),
+        (Event = "application/x-ndjson"),
+    ))),
+)]
 async fn follow(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -199,6 +223,11 @@ async fn follow(
     Ok(events(Follower::past(&id, from, app.history.clone()), form))
 }
 
+/// Ends a run. One that is over stays as it is.
+#[utoipa::path(
+    post, path = "/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancel_run",
+    responses((status = OK, body = CancelledRun, description = "it is being ended, or is over")),
+)]
 async fn cancel(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -210,9 +239,14 @@ async fn cancel(
         // One that is over stays as it is.
         None => drop(seen(&app, &client, &id).await?),
     }
-    Ok(Json(json!({"id": id})).into_response())
+    Ok(Json(CancelledRun { id }).into_response())
 }
 
+/// Reads a file that a run was asked to collect.
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/files/{*path}", tag = "runs", operation_id = "read_file_of_run",
+    responses((status = OK, content_type = "application/octet-stream", body = Vec<u8>, description = "its bytes")),
+)]
 async fn file(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

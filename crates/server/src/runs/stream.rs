@@ -12,8 +12,8 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use serde_json::json;
 
+use super::answers::{Accepted, AcceptedRun};
 use super::follow::Follower;
 use super::log::Ending;
 use super::{Form, Run};
@@ -32,7 +32,7 @@ pub(crate) async fn answer(app: &Arc<App>, run: Arc<Run>, form: Form) -> Result<
     let name = [(RUN_ID, run.id.to_string())];
     match form {
         Form::Later => {
-            let told = json!({"id": &*run.id, "status": "accepted"});
+            let told = AcceptedRun { id: run.id.to_string(), status: Accepted::Accepted };
             Ok((StatusCode::ACCEPTED, axum::response::AppendHeaders(place), name, Json(told)).into_response())
         }
         Form::Result => {

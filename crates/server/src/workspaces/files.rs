@@ -14,9 +14,9 @@ use belljar::config::GuestPath;
 use belljar::engine::{EntryKind, Files};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
+use utoipa::{IntoParams, ToSchema};
 
 use super::refusal::of_io;
 use crate::guard::Client;
@@ -32,13 +32,39 @@ fn asked(path: &str) -> Result<GuestPath, Problem> {
     GuestPath::new(path.trim_start_matches('/')).map_err(|error| invalid(error.to_string()).at("path"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Listing {
     /// The directory to look into. Without one: all of it.
     path: Option<String>,
+    /// How many entries at the most.
+    #[param(minimum = 1, maximum = 10000)]
     limit: Option<usize>,
 }
 
+/// What is in a workspace.
+#[derive(Serialize, ToSchema)]
+pub(super) struct WorkspaceFiles {
+    files: Vec<WorkspaceEntry>,
+    /// Whether these are all.
+    is_whole: bool,
+}
+
+/// A file or directory of a workspace.
+#[derive(Serialize, ToSchema)]
+struct WorkspaceEntry {
+    path: String,
+    /// `file`, `directory`, `link` or `other`.
+    kind: &'static str,
+    size: u64,
+    is_executable: bool,
+}
+
+/// Lists what is in a workspace.
+#[utoipa::path(
+    get, path = "/v1/workspaces/{id}/files", tag = "workspaces", operation_id = "list_files", params(Listing),
+    responses((status = OK, body = WorkspaceFiles, description = "files and directories")),
+)]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -54,21 +80,21 @@ pub(super) async fn list(
     let below = path.filter(|path| !matches!(path.trim_matches('/'), "" | ".")).map(|path| asked(&path));
     let below = below.transpose()?;
     let listing = workspace.list(below.as_ref(), limit).await?;
-    let told: Vec<_> = listing
+    let files = listing
         .entries
         .iter()
         .map(|entry| {
             let path = entry.path.to_string_lossy();
             let path = below.as_ref().map_or_else(|| path.to_string(), |above| format!("{above}/{path}"));
-            json!({
-                "path": path,
-                "kind": kind(entry.kind),
-                "size": entry.size,
-                "is_executable": entry.is_executable,
-            })
+            WorkspaceEntry {
+                path,
+                kind: kind(entry.kind),
+                size: entry.size,
+                is_executable: entry.is_executable,
+            }
         })
         .collect();
-    Ok(Json(json!({"files": told, "is_whole": listing.is_whole})).into_response())
+    Ok(Json(WorkspaceFiles { files, is_whole: listing.is_whole }).into_response())
 }
 
 fn kind(kind: EntryKind) -> &'static str {
@@ -80,6 +106,11 @@ fn kind(kind: EntryKind) -> &'static str {
     }
 }
 
+/// Reads a file.
+#[utoipa::path(
+    get, path = "/v1/workspaces/{id}/files/{*path}", tag = "workspaces", operation_id = "read_file",
+    responses((status = OK, content_type = "application/octet-stream", body = Vec<u8>, description = "its bytes")),
+)]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -127,12 +158,20 @@ impl Sending {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Writing {
+    /// Whether it can be run.
     #[serde(default)]
     executable: bool,
 }
 
+/// Writes a file. It takes the place of an older one when all of it has come.
+#[utoipa::path(
+    put, path = "/v1/workspaces/{id}/files/{*path}", tag = "workspaces", operation_id = "write_file",
+    params(Writing), request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = NO_CONTENT, description = "it is written")),
+)]
 pub(super) async fn write(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -163,12 +202,19 @@ pub(crate) fn received(content: Body) -> impl Stream<Item = io::Result<Bytes>> +
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Removing {
+    /// Whether a directory goes with what is in it.
     #[serde(default)]
     recursive: bool,
 }
 
+/// Removes a file or a directory.
+#[utoipa::path(
+    delete, path = "/v1/workspaces/{id}/files/{*path}", tag = "workspaces", operation_id = "remove_file",
+    params(Removing), responses((status = NO_CONTENT, description = "it is gone")),
+)]
 pub(super) async fn remove(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use belljar::engine::random_hex;
 use belljar::workspace::{OpenWorkspace, WorkspacePolicy};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{Name, files};
 use crate::body::Object;
@@ -20,24 +22,33 @@ use crate::runs::from_json;
 use crate::state::App;
 use crate::tokens::Scope;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/v1/workspaces", post(create).get(list))
-        .route("/v1/workspaces/{id}", get(show).delete(remove))
-        .route("/v1/workspaces/{id}/fork", post(fork))
-        .route("/v1/workspaces/{id}/files", get(files::list))
-        .route("/v1/workspaces/{id}/files/{*path}", get(files::read).put(files::write).delete(files::remove))
+pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(show, remove))
+        .routes(routes!(fork))
+        .routes(routes!(files::list))
+        .routes(routes!(files::read, files::write, files::remove))
 }
 
-#[derive(Deserialize)]
+/// A workspace that is wanted.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = WorkspaceRequest)]
 struct Wanted {
+    /// Its name. Without one, the server makes one up.
     name: Option<String>,
     /// What it may hold. 0 is as much as the server gives.
     #[serde(default)]
     max_disk_bytes: u64,
 }
 
+/// Makes a workspace: a directory that stays.
+#[utoipa::path(
+    post, path = "/v1/workspaces", tag = "workspaces", operation_id = "make_workspace",
+    request_body = Option<Wanted>,
+    responses((status = CREATED, body = ListedWorkspace, description = "the workspace")),
+)]
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -64,46 +75,93 @@ fn refuse_if_draining(app: &App) -> Result<(), Problem> {
     if app.is_draining() { Err(crate::admission::draining()) } else { Ok(()) }
 }
 
-/// A workspace as it is listed.
-fn told(app: &App, name: &Name, workspace: &OpenWorkspace, policy: &WorkspacePolicy) -> Value {
+fn told(app: &App, name: &Name, workspace: &OpenWorkspace, policy: &WorkspacePolicy) -> ListedWorkspace {
     let created = std::fs::metadata(&workspace.workspace().path).and_then(|found| found.created());
     let most = match (policy.max_disk_bytes, app.limits.workspace_bytes) {
         (0, usual) => usual,
         (own, 0) => own,
         (own, usual) => own.min(usual),
     };
-    json!({
-        "id": name.to_string(),
-        "name": name.name,
-        "owner": name.owner,
-        "created_at": created.ok().map(|time| humantime::format_rfc3339_millis(time).to_string()),
-        // 0 is as much as the disk has.
-        "max_disk_bytes": most,
-    })
+    ListedWorkspace {
+        id: name.to_string(),
+        name: name.name.to_string(),
+        owner: name.owner.clone(),
+        created_at: created.ok().map(|time| humantime::format_rfc3339_millis(time).to_string()),
+        max_disk_bytes: most,
+    }
 }
 
+/// A workspace as it is listed.
+#[derive(Serialize, ToSchema)]
+struct ListedWorkspace {
+    /// `OWNER.NAME`.
+    id: String,
+    name: String,
+    /// The id of the token that made it.
+    owner: String,
+    created_at: Option<String>,
+    /// What it may hold. 0 is as much as the disk has.
+    max_disk_bytes: u64,
+}
+
+/// Workspaces.
+#[derive(Serialize, ToSchema)]
+struct WorkspaceList {
+    workspaces: Vec<ListedWorkspace>,
+}
+
+/// A workspace, with how large it is if that was asked for.
+#[derive(Serialize, ToSchema)]
+struct ShownWorkspace {
+    #[serde(flatten)]
+    workspace: ListedWorkspace,
+    #[serde(flatten)]
+    size: Option<WorkspaceSize>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct WorkspaceSize {
+    /// How many entries it has.
+    files: usize,
+    size_bytes: u64,
+    /// Whether all of it was counted.
+    is_whole: bool,
+}
+
+/// Lists workspaces.
+#[utoipa::path(
+    get, path = "/v1/workspaces", tag = "workspaces", operation_id = "list_workspaces",
+    responses((status = OK, body = WorkspaceList, description = "those that this token may see")),
+)]
 async fn list(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
 ) -> Result<Response, Problem> {
     let all = app.workspaces.all().await?;
     let own = all.iter().filter(|(name, _)| client.may_see(&name.owner));
-    let told: Vec<_> = own
+    let workspaces = own
         .filter_map(|(name, policy)| {
             // It may have been removed meanwhile.
             let (_, found) = app.workspaces.seen(&client, &name.to_string()).ok()?;
             Some(told(&app, name, &found, policy))
         })
         .collect();
-    Ok(Json(json!({"workspaces": told})).into_response())
+    Ok(Json(WorkspaceList { workspaces }).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 struct Showing {
+    /// Whether to count how large it is.
     #[serde(default)]
     size: bool,
 }
 
+/// Shows a workspace.
+#[utoipa::path(
+    get, path = "/v1/workspaces/{id}", tag = "workspaces", operation_id = "show_workspace", params(Showing),
+    responses((status = OK, body = ShownWorkspace, description = "the workspace")),
+)]
 async fn show(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -114,17 +172,24 @@ async fn show(
     let all = app.workspaces.all().await?;
     let policy = all.into_iter().find(|(other, _)| *other == name).map(|(_, policy)| policy);
     let policy = policy.ok_or_else(|| Problem::no_such("workspace", &id))?;
-    let mut told = told(&app, &name, &found, &policy);
-    if size {
+    let size = if size {
         let listing = found.list(None, files::MOST_COUNTED).await?;
-        told["files"] = listing.entries.len().into();
-        told["size_bytes"] = listing.entries.iter().map(|entry| entry.size).sum::<u64>().into();
-        told["is_whole"] = listing.is_whole.into();
-    }
-    Ok(Json(told).into_response())
+        Some(WorkspaceSize {
+            files: listing.entries.len(),
+            size_bytes: listing.entries.iter().map(|entry| entry.size).sum(),
+            is_whole: listing.is_whole,
+        })
+    } else {
+        None
+    };
+    Ok(Json(ShownWorkspace { workspace: told(&app, &name, &found, &policy), size }).into_response())
 }
 
 /// Kills the programs of a workspace, and removes it.
+#[utoipa::path(
+    delete, path = "/v1/workspaces/{id}", tag = "workspaces", operation_id = "remove_workspace",
+    responses((status = NO_CONTENT, description = "it is gone")),
+)]
 async fn remove(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
@@ -136,12 +201,21 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+/// The second of two workspaces.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ForkRequest)]
 struct Twin {
+    /// Its name. Without one, the server makes one up.
     name: Option<String>,
 }
 
+/// Makes a second workspace of the same content.
+#[utoipa::path(
+    post, path = "/v1/workspaces/{id}/fork", tag = "workspaces", operation_id = "fork_workspace",
+    request_body = Option<Twin>,
+    responses((status = CREATED, body = ListedWorkspace, description = "the second one")),
+)]
 async fn fork(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,

@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod console;
+mod contract;
 mod doors;
 mod graders;
 mod guide;

@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::contract::Asked;
+
 pub(crate) struct World {
     pub(crate) url: String,
     /// A token that may do everything.
@@ -115,12 +117,16 @@ fn belljar_testing_builder() -> belljar::RuntimeBuilder {
     belljar::Runtime::builder().max_overflow(64)
 }
 
-/// An answer: its status, and its body as JSON.
+/// An answer: its status, and its body as JSON. It is what the OpenAPI document says it is.
 pub(crate) async fn told(request: reqwest::RequestBuilder) -> (u16, Value) {
-    let response = in_time(request.send()).await.unwrap();
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let asked = Asked::of(&request);
+    let response = in_time(client.execute(request)).await.unwrap();
     let status = response.status().as_u16();
     let text = in_time(response.text()).await.unwrap();
     let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect(&text) };
+    asked.is_answered_as_described(status, &body);
     (status, body)
 }
 

@@ -6,10 +6,12 @@ use belljar::files::{FileContent, InputFile, Stdin};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::super::compare::Comparison;
 use super::super::job::{Given, Input, Job, Limits, Place};
 use super::super::languages::Tongue;
+use crate::openapi::request::{InputFile as DescribedFile, Stdin as DescribedStdin};
 use crate::problem::Problem;
 use crate::runs::{from_json, invalid};
 
@@ -28,7 +30,7 @@ pub(super) struct Case {
 }
 
 /// When no more cases are run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StopOn {
     #[default]
@@ -36,12 +38,15 @@ pub(super) enum StopOn {
     FirstFailure,
 }
 
-#[derive(Deserialize)]
+/// A program, and what it is tried with, as it is written.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Written {
+#[schema(as = GradeRequest)]
+pub(super) struct Written {
     language: String,
     source: String,
     #[serde(default)]
+    #[schema(value_type = Vec<DescribedFile>)]
     files: Vec<InputFile>,
     #[serde(default)]
     compile: WrittenCompile,
@@ -51,18 +56,21 @@ struct Written {
     compare: Option<WrittenComparison>,
     #[serde(default)]
     stop_on: StopOn,
+    #[schema(min_items = 1, max_items = 1000)]
     cases: Vec<WrittenCase>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(as = GradeCompile)]
 struct WrittenCompile {
     flags: Vec<String>,
     timeout: Option<f64>,
 }
 
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(as = GradeLimits)]
 struct WrittenLimits {
     timeout: Option<f64>,
     cpu_time: Option<f64>,
@@ -70,16 +78,19 @@ struct WrittenLimits {
     output_bytes: Option<u64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = GradeCase)]
 struct WrittenCase {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
+    #[schema(value_type = DescribedStdin)]
     stdin: Stdin,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
+    #[schema(value_type = Vec<DescribedFile>)]
     files: Vec<InputFile>,
     #[serde(default)]
     expected: Option<String>,
@@ -90,8 +101,9 @@ struct WrittenCase {
 }
 
 /// A word, or an object for those with numbers.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, ToSchema)]
 #[serde(untagged)]
+#[schema(as = GradeComparison)]
 enum WrittenComparison {
     Word(String),
     Whole(Comparison),
