@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-python test-integrations test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
+.PHONY: help build demo test test-python test-integrations test-openapi test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ test-integrations: ## the Python package in seven frameworks, from PyPI; some mi
 
 test-graders: ## the routes for graders with the clients that they have, from PyPI; some minutes
 	@$(CARGO) build --quiet --package belljar-cli && scripts/test-graders
+
+test-openapi: ## thousands of requests, good and bad, against the OpenAPI document, by schemathesis; ten minutes
+	@$(CARGO) build --quiet --package belljar-cli && scripts/test-openapi
 
 test-mcp: ## `belljar mcp` and `/mcp` with the official Python client, from PyPI; half a minute
 	@$(CARGO) build --quiet --package belljar-cli && scripts/test-mcp

@@ -8,6 +8,7 @@
 //! * `density`: many cells alive at once, what each one costs, and whether they slow a call down.
 //! * `volume`: much output.
 //! * `workspaces`: programs and files in workspaces that stay.
+//! * `server`: runs over HTTP.
 //! * `floor`: Python without a sandbox. `from_python`: calls from the Python package.
 //! * `containers`: instead of the above, the docker engine's containers, which are reused.
 //! * `soak`: on request, very many runs, and whether anything grows.
@@ -20,6 +21,7 @@ mod latency;
 mod load;
 mod network;
 mod report;
+mod server;
 mod soak;
 mod tools;
 mod volume;
@@ -108,6 +110,8 @@ async fn measure(runtime: &Runtime, options: &BenchArgs, printer: &Printer) -> R
     volume::measure(runtime, count, &mut report).await?;
     say("measuring workspaces…")?;
     workspaces::measure(runtime, count, &mut report).await?;
+    say("measuring the server…")?;
+    server::measure(count, &mut report)?;
     say("measuring the egress proxy…")?;
     network::measure(count, &mut report).await?;
     say("measuring many cells…")?;
