@@ -64,7 +64,7 @@ pub(crate) enum Event {
     Ended {
         seq: u64,
         #[serde(flatten)]
-        result: ExecutionResult,
+        result: Box<ExecutionResult>,
     },
 }
 

@@ -3,7 +3,7 @@
 //! The server has threads of its own, as `belljar serve` has, and keeps its history. The client is
 //! one connection that stays open, and asks for events as lines.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
