@@ -125,6 +125,8 @@ fn tab_completes_what_the_session_knows() {
     shell.tmux.press("Tab");
     shell.tmux.until_shown("emit_intermediate");
     shell.tmux.press("C-c");
+    // What is typed before the next prompt is there belongs to nobody.
+    shell.until_prompts(4);
     shell.tmux.type_text(":ti");
     shell.tmux.press("Tab");
     shell.tmux.until_shown(":timeout");
