@@ -31,7 +31,7 @@ use crate::tokens::Scope;
 /// Answers, as SandboxFusion does.
 #[utoipa::path(
     get, path = "/v1/ping", tag = "graders", operation_id = "ping",
-    responses((status = OK, body = String, description = "`pong`")),
+    responses((status = OK, body = String, content_type = "application/json", description = "`pong`")),
 )]
 pub(super) async fn ping() -> Json<&'static str> {
     Json("pong")

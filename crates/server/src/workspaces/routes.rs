@@ -115,17 +115,14 @@ struct WorkspaceList {
 struct ShownWorkspace {
     #[serde(flatten)]
     workspace: ListedWorkspace,
-    #[serde(flatten)]
-    size: Option<WorkspaceSize>,
-}
-
-#[derive(Serialize, ToSchema)]
-struct WorkspaceSize {
     /// How many entries it has.
-    files: usize,
-    size_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<u64>,
     /// Whether all of it was counted.
-    is_whole: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_whole: Option<bool>,
 }
 
 /// Lists workspaces.
@@ -172,17 +169,15 @@ async fn show(
     let all = app.workspaces.all().await?;
     let policy = all.into_iter().find(|(other, _)| *other == name).map(|(_, policy)| policy);
     let policy = policy.ok_or_else(|| Problem::no_such("workspace", &id))?;
-    let size = if size {
+    let workspace = told(&app, &name, &found, &policy);
+    let mut shown = ShownWorkspace { workspace, files: None, size_bytes: None, is_whole: None };
+    if size {
         let listing = found.list(None, files::MOST_COUNTED).await?;
-        Some(WorkspaceSize {
-            files: listing.entries.len(),
-            size_bytes: listing.entries.iter().map(|entry| entry.size).sum(),
-            is_whole: listing.is_whole,
-        })
-    } else {
-        None
-    };
-    Ok(Json(ShownWorkspace { workspace: told(&app, &name, &found, &policy), size }).into_response())
+        shown.files = Some(listing.entries.len());
+        shown.size_bytes = Some(listing.entries.iter().map(|entry| entry.size).sum());
+        shown.is_whole = Some(listing.is_whole);
+    }
+    Ok(Json(shown).into_response())
 }
 
 /// Kills the programs of a workspace, and removes it.

@@ -33,6 +33,8 @@ async fn a_workspace_is_made_listed_shown_and_removed() {
     assert_eq!(ids, [&made["id"], &unnamed["id"]]);
     assert_eq!(world.put("/v1/workspaces/job-17/files/work/a.txt", "hello").await.0, 204);
     for id in ["job-17", made["id"].as_str().unwrap()] {
+        let (_, without) = told(world.get(&format!("/v1/workspaces/{id}"))).await;
+        assert_eq!(without["size_bytes"], json!(null), "it is counted only if that is asked for");
         let (status, shown) = told(world.get(&format!("/v1/workspaces/{id}?size=true"))).await;
         assert_eq!((status, &shown["id"], &shown["is_whole"]), (200, &made["id"], &json!(true)));
         assert!(shown["size_bytes"].as_u64().unwrap() >= 5, "{shown}");
