@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from http.client import HTTPException
 from pathlib import Path
 
 from .client import Failed
 from .endings import ENDINGS
 from .grants import GRANTS
 from .image import Image
+from .proxy import PROXIES
 from .tls import TLS
 
 
@@ -19,7 +21,7 @@ def main() -> int:
     parser.add_argument("belljar", type=Path, help="the program that the image is made of")
     parser.add_argument("--only", default="", metavar="TEXT", help="only claims with this in their name")
     options = parser.parse_args()
-    chosen = [claim for claim in GRANTS + ENDINGS + TLS if options.only in claim.__name__]
+    chosen = [claim for claim in GRANTS + ENDINGS + TLS + PROXIES if options.only in claim.__name__]
     failures, image = 0, Image()
     try:
         image.make(options.belljar)
@@ -28,9 +30,9 @@ def main() -> int:
             try:
                 claim(image)
                 verdict = "ok"
-            except Failed as error:
+            except (Failed, OSError, HTTPException, StopIteration) as error:
                 failures += 1
-                verdict = f"FAILED: {error}"
+                verdict = f"FAILED: {error or type(error).__name__}"
             finally:
                 image.remove_containers()
             print(f"deploy: {claim.__name__}: {verdict} ({time.monotonic() - begun:.1f} s)", flush=True)

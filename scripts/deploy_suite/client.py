@@ -36,6 +36,8 @@ class Client:
 
     def __init__(self, port: int, speaks_tls: bool = False):
         self.port, self.speaks_tls, self.token = port, speaks_tls, ""
+        # The name that it says, if that is not the address.
+        self.host = ""
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> http.client.HTTPResponse:
         """Sends a request. The answer may be read as it comes."""
@@ -48,15 +50,28 @@ class Client:
         said = {"Content-Type": "application/json", **headers}
         if self.token:
             said["Authorization"] = f"Bearer {self.token}"
+        if self.host:
+            said["Host"] = self.host
         line.request(method, path, None if body is None else json.dumps(body), said)
         return line.getresponse()
 
     def get(self, path: str) -> Any:
-        return json.loads(self.ask("GET", path).read())
+        return self._json("GET", path)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self._json("POST", path, body)
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.ask(method, path, body)
+        said = answer.read()
+        try:
+            return json.loads(said)
+        except ValueError:
+            raise Failed(f"{path} answers {answer.status} without JSON: {said[:300]!r}") from None
 
     def run(self, script: str, **fields: Any) -> dict[str, Any]:
         """A run from its beginning to its result, or the problem with it."""
-        return json.loads(self.ask("POST", "/v1/runs", {"script": script, **fields}).read())
+        return self.post("/v1/runs", {"script": script, **fields})
 
     def begin(self, script: str) -> Iterator[dict[str, Any]]:
         """A run's events as they come."""

@@ -53,11 +53,9 @@ def the_least_grants_make_cells_without_any_right(image: Image) -> None:
 
 def programs_run_in_workspaces_with_the_least_grants(image: Image) -> None:
     client = image.start(granted("The least")).client()
-    made = json.loads(client.ask("POST", "/v1/workspaces", {"name": "job"}).read())
+    made = client.post("/v1/workspaces", {"name": "job"})
     path = f"/v1/workspaces/{made['id']}/programs"
-    ran = json.loads(
-        client.ask("POST", path, {"command": "sh", "args": ["-c", "echo kept >a; cat a"]}).read()
-    )
+    ran = client.post(path, {"command": "sh", "args": ["-c", "echo kept >a; cat a"]})
     expect(ran.get("stdout") == "kept\n", "a program's output", ran)
 
 
