@@ -63,7 +63,8 @@ pub(crate) fn state(given: Option<&PathBuf>) -> Result<PathBuf> {
     }
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(own) = set(env::STATE_DIRECTORY) {
-        return Ok(own);
+        // Systemd's own link, for a dynamic user. Links that scripts may have made are not followed.
+        return Ok(own.canonicalize().unwrap_or(own));
     }
     let all = set(env::XDG_STATE_HOME).or_else(|| Some(set(env::HOME)?.join(".local/state")));
     let all = all.ok_or_else(|| {

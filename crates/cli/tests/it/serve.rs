@@ -23,7 +23,11 @@ impl Server {
     fn start(state: &Path, options: &[&str]) -> Self {
         let state_text = state.to_str().unwrap();
         let words = [&["serve", "--listen", "127.0.0.1:0", "--state", state_text], options].concat();
-        let mut process = command(&words).stdin(Stdio::null()).spawn().unwrap();
+        Self::begin(&mut command(&words), state)
+    }
+
+    fn begin(command: &mut Command, state: &Path) -> Self {
+        let mut process = command.stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let first = lines.next().expect("it says where it is").unwrap();
         let url = first.strip_prefix("belljar serves at ").expect(&first).to_owned();
@@ -86,6 +90,19 @@ fn below(pid: u32) -> Vec<u32> {
     }
     found.retain(|other| *other != pid);
     found
+}
+
+/// As systemd has it for a dynamic user: /var/lib/NAME is a link to /var/lib/private/NAME.
+#[test]
+fn a_state_directory_of_systemds_may_be_a_link() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("state");
+    fs::create_dir(home.path().join("private")).unwrap();
+    std::os::unix::fs::symlink("private", &state).unwrap();
+    let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::begin(serve.env("STATE_DIRECTORY", &state), &state);
+    assert_eq!(server.ask("/readyz", &[]), r#"{"status":"ready"}"#);
+    assert!(home.path().join("private/history.db").exists());
 }
 
 #[test]
