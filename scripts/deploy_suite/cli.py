@@ -30,7 +30,7 @@ def main() -> int:
             try:
                 claim(image)
                 verdict = "ok"
-            except (Failed, OSError, HTTPException, StopIteration) as error:
+            except (Failed, OSError, HTTPException, LookupError, StopIteration) as error:
                 failures += 1
                 verdict = f"FAILED: {error or type(error).__name__}"
             finally:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 
-from .client import Client, expect
-from .image import Container, Image, granted
+from .client import Client, expect, wait_until
+from .image import GUIDE, LABEL, TAG, Container, Image, docker, granted
 
 # Says `go`, and goes on until somebody has had the time to end the server.
 GOES_ON = "import time\nprint('go', flush=True)\ntime.sleep(4)\nemit_result('done')"
@@ -74,8 +76,26 @@ def after_a_kill_the_history_says_so_and_tokens_stay(image: Image) -> None:
     expect(again.run("emit_result(2)").get("final_data") == 2, "a server that works", "one that does not")
 
 
+def a_backup_is_a_history_of_its_own(image: Image) -> None:
+    told = re.search(r"^docker exec belljar (python3 -c '.*')$", GUIDE.read_text(), re.MULTILINE)
+    expect(told is not None, "a command for it", "none in the guide")
+    first, second = image.volume(), image.volume()
+    container = image.start([*granted("The least"), "--volume", f"{first}:/var/lib/belljar"])
+    client = container.client()
+    run = client.run("emit_result('kept')")["execution_id"]
+    wait_until("the run in the history", lambda: client.get("/v1/runs")["runs"][0]["verdict"] == "ok")
+    docker("exec", container.id, *shlex.split(told[1]))
+    move = "cp /from/copy.db /var/lib/belljar/history.db"
+    volumes = ["--volume", f"{first}:/from:ro", "--volume", f"{second}:/var/lib/belljar"]
+    docker("run", "--rm", "--label", LABEL, *volumes, "--entrypoint", "sh", TAG, "-c", move)
+    restored = image.start([*granted("The least"), "--volume", f"{second}:/var/lib/belljar"]).client()
+    kept = restored.get(f"/v1/runs/{run}")
+    expect("emit_result('kept')" in str(kept), "the run and its script", kept)
+
+
 ENDINGS = (
     on_sigterm_what_runs_may_end_and_nothing_new_begins,
     what_does_not_end_in_time_is_cancelled,
     after_a_kill_the_history_says_so_and_tokens_stay,
+    a_backup_is_a_history_of_its_own,
 )

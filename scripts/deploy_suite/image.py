@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from . import guide
 from .client import PATIENCE, Client, Failed, expect, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,24 +29,8 @@ def docker(*arguments: str, may_fail: bool = False) -> str:
 
 
 def granted(title: str) -> list[str]:
-    """The options of the guide's command under this title, but for names and places of its own."""
-    text = GUIDE.read_text()
-    found = re.search(rf"^\*\*{title}\*\*.*?^```sh\n(docker run .*?)^```$", text, re.MULTILINE | re.DOTALL)
-    if not found:
-        raise Failed(f"{GUIDE.name} has no command under {title!r}")
-    command = found[1].replace("\\\n", " ").replace("$(stat -c %g /var/run/docker.sock)", group_of_socket())
-    words = iter(shlex.split(command)[2:])
-    options = []
-    for word in words:
-        if word in ("--name", "--publish", "--volume", "--stop-timeout"):
-            value = next(words)
-            if word == "--volume" and not value.startswith("belljar:"):
-                options += [word, value]
-        elif word == "belljar":
-            return options
-        elif word != "--detach":
-            options.append(word)
-    raise Failed(f"the command under {title!r} does not name the image")
+    """The options of the guide's command under this title."""
+    return guide.granted(GUIDE.read_text(), title, group_of_socket())
 
 
 def group_of_socket() -> str:
