@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -90,6 +91,18 @@ fn below(pid: u32) -> Vec<u32> {
     }
     found.retain(|other| *other != pid);
     found
+}
+
+/// As a volume of a container may be.
+#[test]
+fn what_is_kept_is_its_owners_also_in_a_directory_that_others_can_enter() {
+    let state = tempfile::tempdir().unwrap();
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let _server = Server::start(state.path(), &[]);
+    for name in ["history.db", "history.db-wal", "token", "tokens.json", "workspaces"] {
+        let mode = fs::metadata(state.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+    }
 }
 
 /// As systemd has it for a dynamic user: /var/lib/NAME is a link to /var/lib/private/NAME.
