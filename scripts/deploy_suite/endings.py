@@ -47,6 +47,12 @@ def on_sigterm_what_runs_may_end_and_nothing_new_begins(image: Image) -> None:
     expect(code == 0 and took < DEADLINE, f"exit code 0 within {DEADLINE:.0f} s", (code, took))
 
 
+def a_stop_while_it_starts_is_heard(image: Image) -> None:
+    container = image.start(granted("The least"))
+    code = ended(container, "TERM")
+    expect(code in (0, 128 + 15), "exit code 0 or 143", code)
+
+
 def what_does_not_end_in_time_is_cancelled(image: Image) -> None:
     volume = ["--volume", f"{image.volume()}:/var/lib/belljar"]
     container = image.start([*granted("The least"), *volume], "--drain", "1s")
@@ -95,6 +101,7 @@ def a_backup_is_a_history_of_its_own(image: Image) -> None:
 
 ENDINGS = (
     on_sigterm_what_runs_may_end_and_nothing_new_begins,
+    a_stop_while_it_starts_is_heard,
     what_does_not_end_in_time_is_cancelled,
     after_a_kill_the_history_says_so_and_tokens_stay,
     a_backup_is_a_history_of_its_own,
