@@ -45,8 +45,8 @@ const TABLES: &str = "
 /// How long somebody waits for somebody else's transaction.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes the file if it is not there, so that only its owner can read it: it has everybody's scripts,
-/// and may be in a directory that others can enter. SQLite makes the files beside it alike.
+/// Makes the file if it is not there, so that only its owner can read it: it has everybody's
+/// scripts, and may be in a directory that others can enter. SQLite makes those beside it alike.
 fn make_private(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
 }
