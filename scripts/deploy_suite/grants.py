@@ -105,8 +105,9 @@ def with_the_socket_cells_are_containers_beside_it(image: Image) -> None:
         left = docker("ps", "--all", "--quiet", "--filter", f"label=dev.belljar.config={name}")
         expect(not left, "no container that is left", left)
     finally:
-        for each in docker("images", "--quiet", f"belljar/{name}").split():
-            docker("rmi", "--force", each, may_fail=True)
+        # By its name: what somebody else built of the same files has the same id.
+        for each in docker("images", "--format", "{{.Repository}}:{{.Tag}}", f"belljar/{name}").split():
+            docker("rmi", each, may_fail=True)
 
 
 GRANTS = (
