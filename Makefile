@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-python test-integrations test-openapi test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
+.PHONY: help build demo test test-python test-integrations test-openapi test-deploy test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,6 +44,10 @@ ENGINE ?= native
 test-corpus: build ## three hundred scripts, inside and outside, compared; ENGINE=docker for containers
 	@scripts/corpus --engine $(ENGINE)
 
+test-deploy: ## the server's image: what a container must be granted, how it ends, TLS, nginx; needs a daemon, a minute
+	@$(CARGO) build --quiet --package belljar-cli && scripts/docker-up && scripts/docker-base-image
+	@scripts/test-deploy $${CARGO_TARGET_DIR:-target}/debug/belljar
+
 test-vm: ## on stock Debian with systemd, in a virtual machine: root and an ordinary user; 40 minutes
 	@scripts/test-vm
 
@@ -56,7 +60,7 @@ test-vm-remedies: ## do there what doctor advises, and see whether it helps; 15 
 test-vm-containers: ## the docker engine there, on Docker, rootless Docker and Podman; 30 minutes
 	@scripts/test-vm --containers
 
-test-vm-package: ## install the Debian package there, use it, and purge it
+test-vm-package: ## install the Debian package there, use it and its service, and purge it
 	@scripts/test-vm --package
 
 faults: build ## every system call of ours fails once, in turn: root and strace, twenty minutes

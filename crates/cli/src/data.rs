@@ -63,7 +63,8 @@ pub(crate) fn state(given: Option<&PathBuf>) -> Result<PathBuf> {
     }
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(own) = set(env::STATE_DIRECTORY) {
-        return Ok(own);
+        // For a dynamic user it is a link of systemd's own. Workspaces follow no other link.
+        return Ok(own.canonicalize().unwrap_or(own));
     }
     let all = set(env::XDG_STATE_HOME).or_else(|| Some(set(env::HOME)?.join(".local/state")));
     let all = all.ok_or_else(|| {

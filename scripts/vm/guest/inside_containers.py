@@ -1,15 +1,21 @@
-"""Native cells inside a container: what doctor says there, before and after its advice is followed."""
+"""Native cells inside a container: what doctor says there, before and after its advice is followed.
+
+`guide.py` is that of scripts/deploy_suite, and `/job/server.md` the guide, which scripts/test-vm brings
+along.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 
 import advice
 from claims import BELLJAR, HANG, Line
 from daemons import IMAGE, Daemon
 from doctor import Report, judged
+from guide import granted
 
 
 def look(daemon: Daemon) -> bool:
@@ -39,6 +45,23 @@ def lines(daemon: Daemon) -> Iterable[Line]:
     yield judged("inside, groups: followed", seen, "cgroup_memory", None)
     seen = doctor(daemon, "--privileged")
     yield judged("inside, privileged", seen, "cgroup_memory", None)
+    if daemon.is_roots:
+        yield from servers(daemon)
+
+
+def servers(daemon: Daemon) -> Iterable[Line]:
+    """What the guide grants a server in a container."""
+    text = Path("/job/server.md").read_text().replace("deploy/docker/seccomp.json", "/job/seccomp.json")
+    least = [*granted(text, "The least"), "--user", "8720:8720"]
+    yield judged("inside, a server, the least", doctor(daemon, *least), "private_root", None)
+    confined = [word for word in least if word != "apparmor=unconfined"]
+    confined.pop(confined.index("seccomp=/job/seccomp.json") + 1)
+    seen = doctor(daemon, *confined)
+    yield Line("inside, a server, AppArmor", not seen.is_fit, "no cell", str(seen.faults()))
+    seen = doctor(daemon, *granted(text, "All limits"))
+    lacking = [name for name in seen.faults() if name != "cache"]
+    holds = seen.is_fit and not lacking
+    yield Line("inside, a server, all limits", holds, "every protection", f"{lacking} {seen.said}")
 
 
 def security_options(text: str, daemon: Daemon) -> list[str]:

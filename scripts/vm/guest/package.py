@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import machine
+import service
 from claims import HANG, Line
 
 PACKAGE = "/job/belljar.deb"
@@ -87,7 +88,9 @@ def lines() -> Iterable[Line]:
     yield claim("completions", "a file that bash can read", "bash", "-n", completions)
     yield claim("AppArmor", "a service that starts", "systemctl", "restart", "apparmor.service")
     yield from units()
+    yield from service.lines(PACKAGE)
     yield claim("purged", "exit 0", "dpkg", "--purge", "belljar")
+    yield service.purged()
     left = sorted(path for path in files() - before if not path.startswith("/home/u/.cache"))
     yield Line("what is left", not left, "nothing", str(left))
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,7 +24,11 @@ impl Server {
     fn start(state: &Path, options: &[&str]) -> Self {
         let state_text = state.to_str().unwrap();
         let words = [&["serve", "--listen", "127.0.0.1:0", "--state", state_text], options].concat();
-        let mut process = command(&words).stdin(Stdio::null()).spawn().unwrap();
+        Self::begin(&mut command(&words), state)
+    }
+
+    fn begin(command: &mut Command, state: &Path) -> Self {
+        let mut process = command.stdin(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let first = lines.next().expect("it says where it is").unwrap();
         let url = first.strip_prefix("belljar serves at ").expect(&first).to_owned();
@@ -86,6 +91,31 @@ fn below(pid: u32) -> Vec<u32> {
     }
     found.retain(|other| *other != pid);
     found
+}
+
+/// As a volume of a container may be.
+#[test]
+fn what_is_kept_is_its_owners_also_in_a_directory_that_others_can_enter() {
+    let state = tempfile::tempdir().unwrap();
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let _server = Server::start(state.path(), &[]);
+    for name in ["history.db", "history.db-wal", "token", "tokens.json", "workspaces"] {
+        let mode = fs::metadata(state.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+    }
+}
+
+/// As systemd has it for a dynamic user: /var/lib/NAME is a link to /var/lib/private/NAME.
+#[test]
+fn a_state_directory_of_systemds_may_be_a_link() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("state");
+    fs::create_dir(home.path().join("private")).unwrap();
+    std::os::unix::fs::symlink("private", &state).unwrap();
+    let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::begin(serve.env("STATE_DIRECTORY", &state), &state);
+    assert_eq!(server.ask("/readyz", &[]), r#"{"status":"ready"}"#);
+    assert!(home.path().join("private/history.db").exists());
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What is in the file.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,9 +45,16 @@ const TABLES: &str = "
 /// How long somebody waits for somebody else's transaction.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Makes the file if it is not there, so that only its owner can read it: it has everybody's
+/// scripts, and may be in a directory that others can enter. SQLite makes those beside it alike.
+fn make_private(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+}
+
 /// Opens the file to write it, and makes it if it is not there.
 pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
     let failed = |source| HistoryError::Database { path: path.to_owned(), action: "opened", source };
+    make_private(path).map_err(|source| HistoryError::Io { path: path.to_owned(), source })?;
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     // Before the first table is made: pages of what goes are given back.

@@ -42,9 +42,8 @@ def become(channel, request):
         environment = _environment(request, workspace, root)
         if request["directory"]:
             os.fchdir(_make(root, request["directory"]))
-        limit = request.get("largest_file")
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        if request.get("largest_file") is not None:
+            _limit_files(request["largest_file"])
         if request.get("has_stdin"):
             _attach_stdin(channel, seal)
         size = request.get("terminal")
@@ -64,6 +63,13 @@ def become(channel, request):
 
 class Refused(Exception):
     """Why the program is not started."""
+
+
+def _limit_files(size):
+    """Lowers the limit on the size of files. A cell that is limited process by process has one already."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = size if most == resource.RLIM_INFINITY else min(size, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def _lead_a_group():

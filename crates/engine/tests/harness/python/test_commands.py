@@ -1,6 +1,7 @@
 """How a guest finds the program that it becomes, and the places that it makes for it."""
 
 import os
+import resource
 import tempfile
 import unittest
 
@@ -48,3 +49,26 @@ class Commands(unittest.TestCase):
         for place in ("a/link", "a/link/below"):
             with self.assertRaises(commands.Refused):
                 commands._make(root, place)
+
+    def test_a_limit_on_files_that_is_in_force_is_kept_and_only_ever_lowered(self):
+        for before, asked, after in ((4096, 1 << 32, 4096), (1 << 32, 4096, 4096)):
+            self.assertEqual(limited(before, asked), (after, after))
+
+
+def limited(before, asked):
+    """The limits of a process that had one before. A child is asked: nobody but root can raise it again."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.getuid() == 0:
+                os.setresuid(65534, 65534, 65534)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (before, before))
+            commands._limit_files(asked)
+            os.write(writing, "{} {}".format(*resource.getrlimit(resource.RLIMIT_FSIZE)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        return tuple(map(int, said.read().split()))
