@@ -120,9 +120,9 @@ impl Server {
         offered.make_ready(&self.app.runtime).await
     }
 
-    /// Has its certificate read again.
-    pub fn reload_tls(&self) -> Result<(), TlsError> {
-        self.tls.as_ref().map_or(Ok(()), Tls::reload)
+    /// Has its certificate read again, if it has one. Returns whether it has.
+    pub fn reload_tls(&self) -> Result<bool, TlsError> {
+        self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
     }
 
     /// Serves until `stop` is ready, and then ends in order. While what runs comes to its end,

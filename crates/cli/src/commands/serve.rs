@@ -137,7 +137,8 @@ async fn until_told_to_stop(server: Arc<Server>, mut interrupts: Interrupts, pri
         while interrupts.next().await == Interrupt::HangUp {
             // Whoever reads it may have gone.
             let _ = match server.reload_tls() {
-                Ok(()) => printer.note("the certificate was read again"),
+                Ok(true) => printer.note("the certificate was read again"),
+                Ok(false) => printer.note("there is no certificate to read again: see --tls-cert"),
                 Err(error) => printer.warning(&format!("the old certificate stays: {error}")),
             };
         }

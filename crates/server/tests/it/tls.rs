@@ -39,7 +39,7 @@ async fn a_certificate_is_shown_and_a_renewed_one_after_it_was_read_again() {
     assert!(is_trusted(&url, old.clone()).await);
     let new = certify(state.path());
     assert!(!is_trusted(&url, new.clone()).await, "it was not read yet");
-    server.reload_tls().unwrap();
+    assert!(server.reload_tls().unwrap());
     assert!(is_trusted(&url, new.clone()).await && !is_trusted(&url, old).await);
     fs::write(state.path().join("key.pem"), "nothing").unwrap();
     assert!(server.reload_tls().is_err());
