@@ -38,7 +38,7 @@ use crate::state::{App, Sandboxes};
 use crate::tls::{Tls, TlsError};
 use crate::tokens::{TokenError, TokenStore};
 use crate::workspaces::WorkspaceStore;
-use crate::{artifacts, console, guard, mcp, overview, programs, runs, sessions, tools, workspaces};
+use crate::{artifacts, console, guard, mcp, overview, programs, runs, sessions, tools, trace, workspaces};
 
 /// Why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -315,6 +315,7 @@ fn router(app: Arc<App>) -> Router {
         .layer(axum::middleware::map_response(as_problem))
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
         .layer(axum::middleware::map_response(overview::count))
+        .layer(axum::middleware::from_fn(trace::follow))
         .with_state(app)
 }
 

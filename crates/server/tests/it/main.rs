@@ -17,5 +17,6 @@ mod stopping;
 mod terminals;
 mod tls;
 mod tools;
+mod traces;
 mod workspaces;
 mod world;
