@@ -1,7 +1,8 @@
 //! The log as lines of JSON.
 //!
 //! ```text
-//!  {"time": …, "level": "info", "target": …, "message": …, "trace_id": …, FIELDS, "spans": [{"name": …, FIELDS}]}
+//!  {"time": …, "level": "info", "target": …, "message": …, "trace_id": …,
+//!   its fields, "spans": [{"name": …, fields of the span}, …]}
 //! ```
 //!
 //! The id of the trace is that of the innermost span that has one, so that every line of a request

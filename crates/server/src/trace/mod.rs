@@ -1,9 +1,9 @@
 //! Which trace a request belongs to: W3C Trace Context, in and out.
 //!
 //! ```text
-//!  traceparent ──► request ──► guard: the client has its trace ──► a run, a program
-//!  (or a new          │                                               │
-//!   trace)            └► traceresponse, a line in the log             └► TRACEPARENT, if it was sent
+//!  traceparent ──► request ──► guard: a client has its trace ──► a run, a program
+//!  (or a new          │                                             │
+//!   trace)            └► traceresponse, a line in the log           └► TRACEPARENT, if it was sent
 //! ```
 //!
 //! * `context` reads and writes the headers. It is pure.
