@@ -5,6 +5,8 @@
 //!   its fields, "spans": [{"name": …, fields of the span}, …]}
 //! ```
 //!
+//! The order of the keys is not promised.
+//!
 //! The id of the trace is that of the innermost span that has one, so that every line of a request
 //! has it in the same place.
 

@@ -64,7 +64,7 @@ impl Exporter {
             .with_threads(false)
             .with_target(false)
             .with_tracked_inactivity(false)
-            .with_filter(filter_fn(is_exported))
+            .with_filter(filter_fn(is_exported).with_max_level_hint(Level::DEBUG))
     }
 
     pub(super) fn end(self) {

@@ -141,3 +141,13 @@ fn a_form_of_the_log_that_is_none_is_an_error() {
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
     assert!(outcome.stderr.contains("BELLJAR_LOG_FORMAT=xml is no format"), "{outcome:#?}");
 }
+
+#[test]
+#[cfg(not(feature = "otlp"))]
+fn a_build_that_cannot_export_spans_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")];
+    let server = Server::start_with(place.path(), &[], &variables);
+    assert!(server.said().contains("was built without the feature `otlp`"), "{}", server.said());
+    assert_eq!(logged(&variables).stderr, "", "only those who serve export anything");
+}
