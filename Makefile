@@ -84,6 +84,8 @@ lint: ## clippy with warnings denied, ruff, and the width of comments
 features: ## does each feature, and none, compile without the others
 	@for features in "" native docker local mcp agent workspace jupyter; do echo "features: [$$features]"; \
 	$(CARGO) clippy --quiet --package belljar --no-default-features --features "$$features" -- -D warnings || exit 1; done
+	@echo "features: the command with [otlp]"; \
+	$(CARGO) clippy --quiet --package belljar-server --package belljar-cli --all-targets --features belljar-cli/otlp -- -D warnings
 
 deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \

@@ -25,6 +25,7 @@ mod exit;
 mod files;
 mod follow;
 mod interrupt;
+mod logs;
 mod machine;
 mod mcp;
 mod metadata;

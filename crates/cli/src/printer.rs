@@ -192,6 +192,13 @@ impl Printer {
         self.ours(message, |line| line.into())
     }
 
+    /// Prints a line of the log that is for programs, as it is.
+    pub(crate) fn log_line(&self, line: &str) -> io::Result<()> {
+        let _screen = self.screen(Stream::Stderr);
+        self.make_room(Stream::Stderr)?;
+        self.write(Stream::Stderr, &format!("{line}\n"))
+    }
+
     /// Prints a line from somebody else: a script or an installer.
     pub(crate) fn theirs(&self, text: &str) -> io::Result<()> {
         let _screen = self.screen(Stream::Stderr);

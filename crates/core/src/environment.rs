@@ -18,6 +18,16 @@ pub const HOST_PATH_MAP: &str = "BELLJAR_HOST_PATH_MAP";
 pub const LOG: &str = "BELLJAR_LOG";
 /// What to log, where [`LOG`] is not set.
 pub const RUST_LOG: &str = "RUST_LOG";
+/// In which form to log.
+pub const LOG_FORMAT: &str = "BELLJAR_LOG_FORMAT";
+/// Where spans are exported to.
+pub const OTEL_EXPORTER_OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// The same, for spans alone.
+pub const OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+/// Headers for whoever spans are exported to.
+pub const OTEL_EXPORTER_OTLP_HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+/// What the exported spans are said to be of.
+pub const OTEL_SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 /// Where dependency layers are kept.
 pub const CACHE: &str = "BELLJAR_CACHE";
 /// The cache directory of a service, which systemd sets.
@@ -95,7 +105,7 @@ const fn variable(name: &'static str, reader: Reader, meaning: &'static str) -> 
 }
 
 /// Every variable that Belljar reads under a fixed name.
-pub const ALL: [Variable; 30] = [
+pub const ALL: [Variable; 35] = [
     variable(SANDBOX, Reader::Command, "The sandbox file, where `--sandbox` is not given."),
     variable(ENGINE, Reader::Command, "The engine, where `--engine` is not given."),
     variable(TIMEOUT, Reader::Command, "The time limit in seconds, where `--timeout` is not given."),
@@ -115,6 +125,33 @@ pub const ALL: [Variable; 30] = [
         RUST_LOG,
         Reader::Command,
         "The same, where `BELLJAR_LOG` is not set. Other programs read it too.",
+    ),
+    variable(
+        LOG_FORMAT,
+        Reader::Command,
+        "The form of the log: `text`, or `json` for a JSON object on each line. If not set: `text`.",
+    ),
+    variable(
+        OTEL_EXPORTER_OTLP_ENDPOINT,
+        Reader::Command,
+        "Where `belljar serve` and `belljar mcp` export spans to, over OTLP/HTTP: `http://localhost:4318`. If not \
+         set, nothing is exported. It needs a build with the feature `otlp`, which reads OpenTelemetry's other \
+         variables for traces, too.",
+    ),
+    variable(
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+        Reader::Command,
+        "The same, as a whole address: `http://localhost:4318/v1/traces`.",
+    ),
+    variable(
+        OTEL_EXPORTER_OTLP_HEADERS,
+        Reader::Command,
+        "Headers for the collector, such as its key: `NAME=VALUE`, with commas between several.",
+    ),
+    variable(
+        OTEL_SERVICE_NAME,
+        Reader::Command,
+        "What exported spans are said to be of. If not set: `belljar`.",
     ),
     variable(
         XDG_STATE_HOME,

@@ -60,6 +60,10 @@ pub const VERDICT: &str = "verdict";
 pub const OUTCOME: &str = "outcome";
 /// The label that names the status of an HTTP answer.
 pub const STATUS: &str = "status";
+/// The label that names a route of a server, with names in place of ids.
+pub const ROUTE: &str = "route";
+/// The label that names a tool.
+pub const TOOL: &str = "tool";
 /// The label that names why something happened.
 pub const REASON: &str = "reason";
 
@@ -87,6 +91,21 @@ pub const RUN_OUTPUT_BYTES: Metric = metric(
     Kind::Counter,
     &[ENGINE],
     "Bytes that guests sent in runs that have a result: frames, stdout and stderr.",
+);
+/// Calls of host tools.
+pub const TOOL_CALLS: Metric = metric(
+    "belljar_tool_calls_total",
+    Kind::Counter,
+    &[ENGINE, OUTCOME],
+    "Calls of tools of the host's that scripts made, those of MCP servers among them: `ok`, or `failed` if \
+     the tool failed, was refused, or had no answer when the run ended.",
+);
+/// How long host tools take.
+pub const TOOL_CALL_SECONDS: Metric = metric(
+    "belljar_tool_call_seconds",
+    Kind::Histogram,
+    &[ENGINE],
+    "How long calls of tools of the host's took, from the script's call to the answer.",
 );
 /// Decisions of the proxy.
 pub const NETWORK_DECISIONS: Metric = metric(
@@ -193,14 +212,56 @@ pub const SERVER_WAITING: Metric =
 pub const SERVER_SESSIONS: Metric =
     metric("belljar_server_sessions", Kind::Gauge, &[], "Sessions that clients of `belljar serve` hold.");
 
+/// The wait for a place in a server.
+pub const SERVER_QUEUE_SECONDS: Metric = metric(
+    "belljar_server_queue_wait_seconds",
+    Kind::Histogram,
+    &[],
+    "How long runs and programs of `belljar serve` that got a place waited for it.",
+);
+/// How long a server takes to answer.
+pub const SERVER_ANSWER_SECONDS: Metric = metric(
+    "belljar_server_answer_seconds",
+    Kind::Histogram,
+    &[ROUTE],
+    "How long `belljar serve` took to answer, by the route. An answer that is a stream counts when it \
+     begins.",
+);
+/// Calls of a server's own MCP tools.
+pub const SERVER_MCP_CALLS: Metric = metric(
+    "belljar_server_mcp_calls_total",
+    Kind::Counter,
+    &[TOOL, OUTCOME],
+    "Calls of the tools that `belljar serve` and `belljar mcp` offer over MCP: `ok`, or `refused`. A script \
+     that failed is an answer, too.",
+);
+/// Programs that were compiled for graders.
+pub const SERVER_COMPILATIONS: Metric = metric(
+    "belljar_server_compilations_total",
+    Kind::Counter,
+    &[],
+    "Programs of graders that `belljar serve` compiled. Those that were compiled before are not compiled again.",
+);
+
 /// Every metric that a server keeps, besides [`ALL`].
-pub const OF_THE_SERVER: [Metric; 4] = [SERVER_ANSWERS, SERVER_RUNNING, SERVER_WAITING, SERVER_SESSIONS];
+pub const OF_THE_SERVER: [Metric; 8] = [
+    SERVER_ANSWERS,
+    SERVER_ANSWER_SECONDS,
+    SERVER_RUNNING,
+    SERVER_WAITING,
+    SERVER_QUEUE_SECONDS,
+    SERVER_SESSIONS,
+    SERVER_MCP_CALLS,
+    SERVER_COMPILATIONS,
+];
 
 /// Every metric that the library keeps.
-pub const ALL: [Metric; 16] = [
+pub const ALL: [Metric; 18] = [
     RUNS,
     RUN_SECONDS,
     RUN_OUTPUT_BYTES,
+    TOOL_CALLS,
+    TOOL_CALL_SECONDS,
     NETWORK_DECISIONS,
     CHECKOUTS,
     CHECKOUT_SECONDS,

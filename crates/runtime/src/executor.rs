@@ -263,7 +263,7 @@ impl ScriptExecutor {
         let started = Instant::now();
         let conversation = Conversation {
             cell,
-            calls: Calls::new(&self.tools, &self.mask),
+            calls: Calls::new(&self.tools, &self.mask, &self.meters.tools),
             transcript: Transcript::new(id, mode, self.mask.clone()),
             seal: &seal,
             limit,

@@ -1,7 +1,9 @@
 //! What is counted of runs, for whoever watches, and the span that each run is in.
 
 use belljar_core::metrics as names;
-use belljar_core::{Decision, ExecutionId, ExecutionRequest, ExecutionResult, NetworkVerdict, Verdict};
+use belljar_core::{
+    Decision, ExecutionId, ExecutionRequest, ExecutionResult, NetworkVerdict, ToolCallRecord, Verdict,
+};
 use belljar_engine::metering::{counter, histogram};
 use belljar_engine::pool::TemplateHold;
 use metrics::{Counter, Histogram};
@@ -19,6 +21,29 @@ pub(crate) struct RunMeters {
     seconds: Histogram,
     output_bytes: Counter,
     network: NetworkMeters,
+    pub(crate) tools: ToolMeters,
+}
+
+/// The metrics of calls of host tools.
+#[derive(Debug)]
+pub(crate) struct ToolMeters {
+    ok: Counter,
+    failed: Counter,
+    seconds: Histogram,
+}
+
+impl ToolMeters {
+    fn new(engine: &str) -> Self {
+        let calls = |outcome| counter(&names::TOOL_CALLS, &[engine, outcome]);
+        let seconds = histogram(&names::TOOL_CALL_SECONDS, &[engine]);
+        Self { ok: calls("ok"), failed: calls("failed"), seconds }
+    }
+
+    pub(crate) fn count(&self, call: &ToolCallRecord) {
+        let counted = if call.success { &self.ok } else { &self.failed };
+        counted.increment(1);
+        self.seconds.record(call.duration_ms / 1e3);
+    }
 }
 
 #[derive(Debug)]
@@ -42,6 +67,7 @@ impl RunMeters {
                 denied: network("denied"),
                 failed: network("failed"),
             },
+            tools: ToolMeters::new(engine),
         }
     }
 

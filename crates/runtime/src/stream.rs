@@ -9,6 +9,7 @@ use belljar_engine::{Background, CallersWaker, Forked, InProcess};
 use futures_core::Stream;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use crate::RuntimeError;
 use crate::control::{RunHandle, Wishes};
@@ -39,7 +40,9 @@ impl Execution {
         F: Future<Output = Result<ExecutionResult, RuntimeError>> + Send + 'static,
     {
         let (queue, events) = queue();
-        let run = |tokio: Handle| InProcess::new(tokio.spawn(run(queue, Wishes::of(handle.clone()))));
+        let run = |tokio: Handle| {
+            InProcess::new(tokio.spawn(run(queue, Wishes::of(handle.clone())).in_current_span()))
+        };
         let (run, events) = (background.nearby().map(run), InProcess::new(events));
         Self { events, run, background: background.clone(), waker: CallersWaker::default(), handle }
     }

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use belljar::metrics::SERVER_QUEUE_SECONDS;
 use tokio::sync::oneshot;
+use tracing::Instrument as _;
 
 use crate::problem::{Code, Problem};
 use crate::tokens::TokenLimits;
@@ -66,7 +68,14 @@ impl Admission {
         limits: &TokenLimits,
     ) -> Result<impl Future<Output = Result<Place, Problem>> + Send + use<>, Problem> {
         let turn = self.line_up(client, limits)?;
-        Ok(async move { turn.await.map_err(|_| draining()) })
+        let began = Instant::now();
+        Ok(async move {
+            // Made when it is first polled, and so below what waits.
+            let span = tracing::debug_span!("queue.wait");
+            let place = turn.instrument(span).await.map_err(|_| draining())?;
+            metrics::histogram!(SERVER_QUEUE_SECONDS.name).record(began.elapsed());
+            Ok(place)
+        })
     }
 
     fn line_up(

@@ -19,6 +19,7 @@ use crate::openapi;
 use crate::problem::{Code, Problem};
 use crate::state::App;
 use crate::tokens::{Scope, TokenLimits};
+use crate::trace::{Followed, Trace};
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) scope: Scope,
     pub(crate) limits: TokenLimits,
+    /// The trace of what is asked.
+    pub(crate) trace: Trace,
 }
 
 /// Who asks where no token is needed.
@@ -35,7 +38,12 @@ const ANYBODY: &str = "local";
 impl Client {
     /// Somebody who needs no token: a program of this machine, or who started this process.
     pub(crate) fn of_this_machine() -> Self {
-        Self { id: ANYBODY.to_owned(), scope: Scope::Admin, limits: TokenLimits::default() }
+        Self {
+            id: ANYBODY.to_owned(),
+            scope: Scope::Admin,
+            limits: TokenLimits::default(),
+            trace: Trace::begin(),
+        }
     }
 
     /// Refuses a client whose token does not allow this.
@@ -75,7 +83,12 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
     }
     if !is_public(request.method(), request.uri()) {
         match identify(&app, request.headers()) {
-            Ok(client) => drop(request.extensions_mut().insert(client)),
+            Ok(mut client) => {
+                if let Some(followed) = request.extensions().get::<Followed>() {
+                    client.trace = followed.by(&client.id);
+                }
+                request.extensions_mut().insert(client);
+            }
             Err(problem) => return problem.into_response(),
         }
     }
@@ -103,7 +116,7 @@ fn identify(app: &App, headers: &HeaderMap) -> Result<Client, Problem> {
         Problem::new(Code::Internal, "the tokens of this server cannot be read: see its log")
     })?;
     let token = found.ok_or_else(|| refused("this token is not known here, or has ended"))?;
-    Ok(Client { id: token.id, scope: token.scope, limits: token.limits })
+    Ok(Client { id: token.id, scope: token.scope, limits: token.limits, trace: Trace::begin() })
 }
 
 /// The token that a browser offers as a subprotocol of a WebSocket, where it can set no header.
@@ -182,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_scope_allows_what_the_table_says() {
-        let client = |scope| Client { id: "a".into(), scope, limits: TokenLimits::default() };
+        let client = |scope| Client { id: "a".into(), scope, ..Client::of_this_machine() };
         let [read, run, admin] = Scope::ALL.map(client);
         assert!(read.needs(Scope::Run).is_err() && run.needs(Scope::Run).is_ok());
         assert!(run.needs(Scope::Admin).is_err() && admin.needs(Scope::Admin).is_ok());

@@ -17,6 +17,7 @@
 //! * `workspaces`, `programs` and `artifacts` are what stays: directories, what runs in them, and
 //!   named files. `tools` says what scripts can call.
 //! * `history` keeps what has run; [`HistoryReader`] reads it, also without a server.
+//! * `trace` knows which trace of its caller's a request belongs to.
 //! * `problem` is the only way in which something is refused; `openapi` says all that can be asked.
 
 mod admission;
@@ -39,6 +40,7 @@ mod state;
 mod tls;
 mod tokens;
 mod tools;
+mod trace;
 mod workspaces;
 
 pub use self::history::{HistoryError, HistoryReader, Retention, RunFilter, RunSummary};

@@ -8,7 +8,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use belljar::config::ExecutionMode;
 use belljar::engine::ProtectionState;
-use belljar::metrics::{SERVER_ANSWERS, SERVER_RUNNING, SERVER_SESSIONS, SERVER_WAITING, STATUS};
+use belljar::metrics::{
+    OUTCOME, SERVER_ANSWERS, SERVER_COMPILATIONS, SERVER_MCP_CALLS, SERVER_QUEUE_SECONDS, SERVER_RUNNING,
+    SERVER_SESSIONS, SERVER_WAITING, STATUS, TOOL,
+};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admission::{Fullness, draining};
+use crate::mcp::ToolName;
 use crate::openapi::request::Mode;
 use crate::problem::{Code, Problem};
 use crate::state::App;
@@ -212,7 +216,13 @@ pub fn keep_metrics() -> Result<PrometheusHandle, BuildError> {
     /// From a warm run to the longest that is usual.
     const SECONDS: [f64; 14] =
         [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
-    PrometheusBuilder::new()
+    let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
-        .install_recorder()
+        .install_recorder()?;
+    // What has not happened yet is 0, and not missing.
+    drop((::metrics::histogram!(SERVER_QUEUE_SECONDS.name), ::metrics::counter!(SERVER_COMPILATIONS.name)));
+    for (tool, outcome) in ToolName::ALL.into_iter().flat_map(|tool| [(tool, "ok"), (tool, "refused")]) {
+        drop(::metrics::counter!(SERVER_MCP_CALLS.name, TOOL => tool.name(), OUTCOME => outcome));
+    }
+    Ok(handle)
 }

@@ -39,7 +39,9 @@ use crate::state::{App, Sandboxes};
 use crate::tls::{Tls, TlsError};
 use crate::tokens::{TokenError, TokenStore};
 use crate::workspaces::WorkspaceStore;
-use crate::{artifacts, console, guard, mcp, openapi, overview, programs, runs, sessions, tools, workspaces};
+use crate::{
+    artifacts, console, guard, mcp, openapi, overview, programs, runs, sessions, tools, trace, workspaces,
+};
 
 /// Why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -323,6 +325,7 @@ fn router(app: Arc<App>) -> Router {
         .layer(axum::middleware::map_response(as_problem))
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
         .layer(axum::middleware::map_response(overview::count))
+        .layer(axum::middleware::from_fn(trace::follow))
         .with_state(app)
 }
 

@@ -1,6 +1,7 @@
 //! `/v1/sessions`: steps that share their variables. Each step is a run, with events and a history.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,7 @@ use crate::runs::routes::{download, grace};
 use crate::runs::{Form, Home, Place, Run, Source, answer, begin, invalid, new_id, script, within};
 use crate::state::App;
 use crate::tokens::Scope;
+use crate::trace::VARIABLES;
 
 /// Sessions, by their ids.
 #[derive(Default)]
@@ -43,6 +45,8 @@ pub(crate) struct Held {
     handle: RunHandle,
     idle: Duration,
     used: Mutex<Instant>,
+    /// Whether a step was told of a trace.
+    was_traced: AtomicBool,
 }
 
 impl Sessions {
@@ -229,6 +233,7 @@ pub(crate) async fn open(
         session: Arc::new(AsyncMutex::new(session)),
         idle,
         used: Mutex::new(Instant::now()),
+        was_traced: AtomicBool::new(false),
     });
     app.sessions.lock().insert(held.id.clone(), held.clone());
     Ok(held)
@@ -316,7 +321,12 @@ pub(crate) fn begin_step(
     within(client.limits.max_timeout_sec, &mut request, held.usual_timeout)?;
     let mut session = held.take()?;
     let home = Home { sandbox: held.sandbox.clone(), session: Some(held.id.clone()), grace };
-    let start = async move |request: ExecutionRequest| {
+    let was_traced = held.was_traced.fetch_or(client.trace.is_sent(), Ordering::Relaxed);
+    let start = async move |mut request: ExecutionRequest| {
+        // Variables stay in a session. The trace of one step is not the next one's.
+        for name in VARIABLES.into_iter().filter(|_| was_traced) {
+            request.env.entry(name.to_owned()).or_default();
+        }
         let execution = session.stream(request);
         Ok(Source::Step(execution, session))
     };

@@ -23,19 +23,20 @@ pub(crate) use self::run::advice;
 
 use std::time::Duration;
 
-use anyhow::Context;
-use tracing_subscriber::EnvFilter;
-
 use crate::args::{Arguments, Command};
-use crate::env;
 use crate::error::CliError;
 use crate::exit::{self, End};
-use crate::printer::{LogWriter, Output, Printer};
+use crate::logs::Logs;
+use crate::printer::{Output, Printer};
 use crate::startup;
 
 /// Runs the command and prints its error, if any. Returns the exit code.
 pub(crate) fn execute(arguments: Arguments) -> u8 {
-    let outcome = log().and_then(|()| startup::check()).and_then(|()| in_tokio(arguments));
+    let outcome = Logs::begin(&arguments.command).and_then(|logs| {
+        let outcome = startup::check().and_then(|()| in_tokio(arguments));
+        logs.end();
+        outcome
+    });
     let printer = Printer::new(Output::Human);
     // If stderr cannot be written either, the error cannot be reported.
     let _ = match &outcome {
@@ -89,23 +90,4 @@ fn in_tokio(arguments: Arguments) -> Result<End, CliError> {
     });
     tokio.shutdown_timeout(LAST_THREADS);
     outcome
-}
-
-/// Logs what `BELLJAR_LOG` asks for or, where that is not set, `RUST_LOG`.
-fn log() -> Result<(), CliError> {
-    let asked_for = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
-    let filter = match (asked_for(env::LOG), asked_for(env::RUST_LOG)) {
-        (Some(ours), _) => Some(EnvFilter::builder().parse(&ours).with_context(|| {
-            format!("{}={ours} is not a log filter. Write `debug`, or `belljar_engine=trace`", env::LOG)
-        })?),
-        // Other programs may understand what we do not.
-        (None, Some(everybodys)) => Some(EnvFilter::builder().parse_lossy(everybodys)),
-        (None, None) => None,
-    };
-    if let Some(filter) = filter {
-        // There are no colours: an entry quotes text from others, and characters in it that are not
-        // printable are made visible.
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| LogWriter).init();
-    }
-    Ok(())
 }

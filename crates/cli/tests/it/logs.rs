@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::belljar::{Outcome, command, finish};
+use crate::serve::Server;
 
 const RUN: [&str; 4] = ["run", "--engine", "local", "-"];
 
@@ -82,4 +85,69 @@ fn the_examples_of_the_operating_guide_work() {
 fn metrics_named_in(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter_map(|word| word.split('{').next()).filter(|word| word.starts_with("belljar_")).collect()
+}
+
+#[test]
+fn a_log_of_json_has_an_object_on_each_line_and_the_trace_on_each_of_a_request() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let place = tempfile::tempdir().unwrap();
+    let variables = [("BELLJAR_LOG", "debug,hyper=off,rustls=off"), ("BELLJAR_LOG_FORMAT", "json")];
+    let mut server = Server::start_with(place.path(), &[], &variables);
+    let parent = format!("traceparent: 00-{TRACE}-b7ad6b7169203331-01");
+    let body = r#"{"script": "emit_result('a-value')"}"#;
+    let answer = server.ask("/v1/runs?token=not-for-logs", &["-H", &parent, "--json", body]);
+    assert!(answer.contains("a-value"), "{answer}");
+    server.ask("/v1/nothing", &[]);
+    server.signal(rustix::process::Signal::TERM);
+    server.process.wait().unwrap();
+    let said = server.said();
+    let is_note = |line: &&str| !line.starts_with("the server ends");
+    let lines: Vec<Value> =
+        said.lines().filter(is_note).map(|line| serde_json::from_str(line).expect(line)).collect();
+    let find = |message: &str| {
+        let found = lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+        assert!(!found.is_empty(), "{message}: {said}");
+        found
+    };
+    let [ran, missing] = find("answered")[..] else { panic!("one line for each request: {said}") };
+    for (field, value) in [
+        ("level", json!("info")),
+        ("method", json!("POST")),
+        ("path", json!("/v1/runs")),
+        ("status", json!(200)),
+        ("trace_id", json!(TRACE)),
+        ("token", json!(server.token.split('_').nth(1))),
+    ] {
+        assert_eq!(ran[field], value, "{ran}");
+    }
+    assert!(ran["ms"].as_f64().is_some_and(|ms| ms > 0.0) && ran["time"].as_str().is_some(), "{ran}");
+    assert_eq!((&missing["status"], &missing["path"]), (&json!(404), &json!("/v1/nothing")));
+    assert_ne!(missing["trace_id"], TRACE);
+    let ended = find("the run ended")[0];
+    assert_eq!(
+        (&ended["trace_id"], &ended["spans"][0]["name"]),
+        (&json!(TRACE), &json!("server.run")),
+        "{ended}"
+    );
+    assert_eq!(ended["spans"][1]["verdict"], "ok", "{ended}");
+    for private in ["not-for-logs", "a-value", &server.token] {
+        assert!(!said.contains(private), "{private} is in the log");
+    }
+}
+
+#[test]
+fn a_form_of_the_log_that_is_none_is_an_error() {
+    let outcome = logged(&[("BELLJAR_LOG", "debug"), ("BELLJAR_LOG_FORMAT", "xml")]);
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    assert!(outcome.stderr.contains("BELLJAR_LOG_FORMAT=xml is no format"), "{outcome:#?}");
+}
+
+#[test]
+#[cfg(not(feature = "otlp"))]
+fn a_build_that_cannot_export_spans_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")];
+    let server = Server::start_with(place.path(), &[], &variables);
+    assert!(server.said().contains("was built without the feature `otlp`"), "{}", server.said());
+    assert_eq!(logged(&variables).stderr, "", "only those who serve export anything");
 }

@@ -8,12 +8,16 @@ mod artifacts;
 mod bad_input;
 mod belljar;
 mod cache;
+#[cfg(feature = "otlp")]
+mod collector;
 mod dependencies;
 mod displays;
 mod docker;
 mod doctor;
 mod exec;
 mod exit_codes;
+#[cfg(feature = "otlp")]
+mod exported;
 mod guide;
 mod inherited;
 mod limits;

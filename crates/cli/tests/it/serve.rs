@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,31 +15,44 @@ use crate::belljar::{belljar, command};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Server {
-    process: Child,
-    url: String,
-    token: String,
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) url: String,
+    pub(crate) token: String,
+    /// What it has said on stderr.
+    said: Arc<Mutex<String>>,
 }
 
 impl Server {
     fn start(state: &Path, options: &[&str]) -> Self {
+        Self::start_with(state, options, &[])
+    }
+
+    pub(crate) fn start_with(state: &Path, options: &[&str], variables: &[(&str, &str)]) -> Self {
         let state_text = state.to_str().unwrap();
         let words = [&["serve", "--listen", "127.0.0.1:0", "--state", state_text], options].concat();
-        Self::begin(&mut command(&words), state)
+        Self::begin(command(&words).envs(variables.iter().copied()), state)
     }
 
     fn begin(command: &mut Command, state: &Path) -> Self {
         let mut process = command.stdin(Stdio::null()).spawn().unwrap();
+        let (said, stderr) = (Arc::<Mutex<String>>::default(), process.stderr.take().unwrap());
+        let heard = said.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                *heard.lock().unwrap() += &format!("{line}\n");
+            }
+        });
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let first = lines.next().expect("it says where it is").unwrap();
         let url = first.strip_prefix("belljar serves at ").expect(&first).to_owned();
         // The rest is read, so that it never waits for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         let token = fs::read_to_string(state.join("token")).unwrap_or_default().trim().to_owned();
-        Self { process, url, token }
+        Self { process, url, token, said }
     }
 
-    fn ask(&self, path: &str, options: &[&str]) -> String {
+    pub(crate) fn ask(&self, path: &str, options: &[&str]) -> String {
         let output = Command::new("curl")
             .args(["-s", "-H", &format!("Authorization: Bearer {}", self.token)])
             .arg(format!("{}{path}", self.url))
@@ -48,7 +62,12 @@ impl Server {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn signal(&self, signal: Signal) {
+    /// What it has said on stderr so far.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.process.id().cast_signed()).unwrap();
         kill_process(pid, signal).unwrap();
     }
@@ -61,7 +80,7 @@ impl Drop for Server {
     }
 }
 
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "it never came about that {what}");

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use super::Conversation;
 use crate::mask::Mask;
+use crate::meters::ToolMeters;
 use crate::tools::{Answer, HostTool, HostTools, MOST_WAITING, ToolContext, ToolProgress, progress_channel};
 
 /// How many calls of one run may be under way. Further ones fail at once.
@@ -33,6 +34,7 @@ const MOST_UNSENT: usize = 8 << 20;
 pub(crate) struct Calls<'a> {
     tools: &'a HostTools,
     mask: &'a Mask,
+    meters: &'a ToolMeters,
     under_way: Option<FuturesUnordered<BoxFuture<'static, Answered>>>,
     bytes_under_way: u64,
     /// Numbers only go up. A number that was there before is somebody's forgery.
@@ -74,11 +76,12 @@ pub(crate) struct Taken {
 }
 
 impl<'a> Calls<'a> {
-    pub(crate) fn new(tools: &'a HostTools, mask: &'a Mask) -> Self {
+    pub(crate) fn new(tools: &'a HostTools, mask: &'a Mask, meters: &'a ToolMeters) -> Self {
         let made = BTreeMap::new();
         Self {
             tools,
             mask,
+            meters,
             under_way: None,
             bytes_under_way: 0,
             last: 0,
@@ -181,6 +184,7 @@ impl<'a> Calls<'a> {
             }
         };
         self.open.remove(&answered.record.call_id);
+        self.meters.count(&answered.record);
         self.unsent += answered.line.len();
         self.bytes_under_way -= answered.held;
         Poll::Ready(CallNews::Answer(answered))
@@ -196,10 +200,12 @@ impl<'a> Calls<'a> {
     }
 
     /// Ends all calls that are under way, and their tools with them.
-    pub(super) fn abandon(&mut self) -> impl Iterator<Item = ToolCallRecord> + use<> {
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = ToolCallRecord> + use<'a> {
         (self.under_way, self.held) = (None, None);
-        std::mem::take(&mut self.open).into_values().map(|(mut record, began)| {
+        let meters = self.meters;
+        std::mem::take(&mut self.open).into_values().map(move |(mut record, began)| {
             record.duration_ms = began.elapsed().as_micros() as f64 / 1e3;
+            meters.count(&record);
             record
         })
     }

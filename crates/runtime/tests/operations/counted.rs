@@ -8,7 +8,8 @@ use belljar_engine::docker::Docker;
 use belljar_engine::egress::{Resolve, ResolveError, Resolving};
 use belljar_engine::native::Native;
 use belljar_runtime::{
-    CheckoutError, ExecutionRequest, NetworkPolicy, Runtime, RuntimeError, SandboxConfig, Verdict,
+    CheckoutError, ExecutionRequest, HostTool, NetworkPolicy, Runtime, RuntimeError, SandboxConfig,
+    ToolRegistry, Verdict,
 };
 use belljar_testing::{HANG, config, data, eventually, run, sandbox_with};
 use belljar_testing::{build, build_with, engine, only_on};
@@ -93,6 +94,35 @@ async fn a_run_that_its_caller_drops_is_counted_as_abandoned() {
     }
     let abandoned = format!("belljar_runs_total{{engine={},verdict=abandoned}}", engine());
     assert_eq!(figures.get(&abandoned), 1.0);
+    runtime.shutdown().await;
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Order {
+    works: bool,
+}
+
+#[tokio::test]
+async fn calls_of_tools_are_counted_also_those_without_an_answer() {
+    let mut figures = Figures::listen();
+    let Some(runtime) = build(Runtime::builder()) else { return };
+    let tool = HostTool::new("order", "Does it, or not", |Order { works }: Order| async move {
+        if works { Ok(1) } else { Err("no".to_owned()) }
+    });
+    let never =
+        HostTool::new("never", "Takes its time", |_: Order| std::future::pending::<Result<u8, String>>());
+    let tools = ToolRegistry::new().with(tool).unwrap().with(never).unwrap();
+    let sandbox = runtime.sandbox(tools.for_config(called("tools"))).await.unwrap();
+    let script = "order(works=True)\norder(works=True)\norder(works=False)\nemit_result(1)";
+    assert!(run(&sandbox, script).await.success());
+    let hangs = ExecutionRequest::new("never(works=True)").with_timeout(Duration::from_millis(300));
+    assert!(!sandbox.run(hangs).await.unwrap().success());
+    let on = engine();
+    for (outcome, count) in [("ok", 2.0), ("failed", 2.0)] {
+        let calls = figures.get(&format!("belljar_tool_calls_total{{engine={on},outcome={outcome}}}"));
+        assert_eq!(calls, count, "{outcome}");
+    }
+    assert_eq!(figures.get(&format!("belljar_tool_call_seconds{{engine={on}}}")), 4.0);
     runtime.shutdown().await;
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use belljar::files::Stdin;
+use belljar::metrics::SERVER_COMPILATIONS;
 use belljar::program::{Program, ProgramEnd, StopProgram};
 use belljar::workspace::{
     Context, OpenWorkspace, ProgramLimits, PutFile, RunProgramSpec, Streaming, WorkspaceEngine,
@@ -108,7 +109,7 @@ impl Graders {
         };
         let argv = plan.compile.unwrap_or_default();
         let ended = self.attend(workspace.get(), &argv, &input).await?;
-        metrics::counter!("belljar_server_compilations_total").increment(1);
+        metrics::counter!(SERVER_COMPILATIONS.name).increment(1);
         Ok(Compiled { workspace, run: plan.run, ended: Arc::new(ended) })
     }
 

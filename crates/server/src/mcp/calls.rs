@@ -158,7 +158,8 @@ impl Call {
         let name = wanted.workspace.as_deref().unwrap_or(DEFAULT);
         let workspace = self.app.mcp.workspace(&self.app, &self.client, name).await?;
         let home = Home { sandbox: DEFAULT.to_owned(), session: None, grace: GRACE };
-        let start = async move |_: ExecutionRequest| {
+        let start = async move |request: ExecutionRequest| {
+            let spec = RunProgramSpec { env: request.env, ..spec };
             let program = ProgramRun::start(&workspace, spec).await.map_err(refused)?;
             Ok(Source::Program(Box::new(program)))
         };

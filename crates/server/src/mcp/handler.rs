@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use belljar::metrics::{OUTCOME, SERVER_MCP_CALLS, TOOL};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
@@ -10,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tracing::Instrument as _;
 
 use super::calls::Call;
 use super::content::refusal;
@@ -18,6 +20,7 @@ use super::{artifacts, uri};
 use crate::guard::Client;
 use crate::problem::{Code, Problem};
 use crate::state::App;
+use crate::trace::Trace;
 
 /// Answers one client, or all clients of `/mcp`.
 pub(super) struct Handler {
@@ -81,8 +84,14 @@ impl ServerHandler for Handler {
             let said = format!("there is no tool {:?}; there are {known}", request.name);
             return Err(ErrorData::invalid_params(said, None));
         };
-        let call = Call { app: self.app.clone(), client, context };
-        let answer = call.answer(tool, request.arguments.unwrap_or_default()).await;
+        let (trace, span) = {
+            let meta = |name: &str| context.meta.get(name).and_then(|value| value.as_str());
+            Trace::of_call(tool.name(), self.client.is_none().then_some(&client.trace), meta)
+        };
+        let call = Call { app: self.app.clone(), client: Client { trace, ..client }, context };
+        let answer = call.answer(tool, request.arguments.unwrap_or_default()).instrument(span).await;
+        let outcome = if answer.is_ok() { "ok" } else { "refused" };
+        metrics::counter!(SERVER_MCP_CALLS.name, TOOL => tool.name(), OUTCOME => outcome).increment(1);
         Ok(answer.unwrap_or_else(|problem| refusal(&problem)).into())
     }
 

@@ -33,3 +33,4 @@ mod uri;
 
 pub(crate) use self::room::Room;
 pub use self::stdio::McpServer;
+pub(crate) use self::tools::ToolName;

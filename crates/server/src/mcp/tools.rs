@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The tools by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ToolName {
+pub(crate) enum ToolName {
     RunCode,
     RunStep,
     CloseSession,
@@ -19,7 +19,7 @@ pub(super) enum ToolName {
 }
 
 impl ToolName {
-    pub(super) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::RunCode,
         Self::RunStep,
         Self::CloseSession,
@@ -30,7 +30,7 @@ impl ToolName {
         Self::SaveArtifact,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::RunCode => "run_code",
             Self::RunStep => "run_step",

@@ -13,6 +13,7 @@ use belljar::workspace::{ProgramBytes, ProgramStatus};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -28,6 +29,7 @@ use crate::problem::{Code, Problem};
 use crate::runs::{Form, Place, from_json, invalid, new_id};
 use crate::state::App;
 use crate::tokens::Scope;
+use crate::trace::Kind;
 
 /// Names the program in every answer about it.
 const PROGRAM_ID: HeaderName = HeaderName::from_static("belljar-program");
@@ -126,7 +128,7 @@ fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Re
     let chosen = app.choose(Place::Named(wanted.sandbox().to_owned()), client)?;
     let workspace = app.workspaces.to_run_in(&name, &chosen.name, chosen.config())?;
     let command = wanted.words();
-    let Terms { kind, spec, streaming, input, idle } =
+    let Terms { kind, mut spec, streaming, input, idle } =
         wanted.terms(&client.limits, chosen.usual_timeout(), app.limits.session_idle)?;
     let held = Arc::new(Held {
         id: new_id("prg"),
@@ -144,7 +146,12 @@ fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Re
     });
     let turn = app.admission.turn(&client.id, &client.limits)?;
     app.programs.add(held.clone(), &app.limits)?;
-    tokio::spawn(drive(app.clone(), held.clone(), turn, Job { workspace, spec, streaming, idle }));
+    let span = client.trace.span(Kind::Program, &held.id, &chosen.name);
+    for (name, value) in client.trace.variables(&span) {
+        spec.env.entry(name.to_owned()).or_insert(value);
+    }
+    let job = Job { workspace, spec, streaming, idle };
+    tokio::spawn(drive(app.clone(), held.clone(), turn, job).instrument(span));
     Ok(held)
 }
 

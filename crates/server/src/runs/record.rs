@@ -7,6 +7,7 @@ use belljar::{
     Event, EventKind, Execution, ExecutionId, ExecutionRequest, ExecutionResult, RuntimeError, Verdict,
 };
 use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument as _;
 
 use super::log::Ending;
 use super::{ProgramRun, Run, new_id};
@@ -15,6 +16,7 @@ use crate::guard::Client;
 use crate::history::{Begun, Chronicle, Outcome, now_ms};
 use crate::problem::{Code, Problem, with_causes};
 use crate::state::App;
+use crate::trace::Kind;
 
 /// Where a run comes from. Whatever it holds is held until its end.
 pub(crate) enum Source {
@@ -51,7 +53,11 @@ where
     let turn = app.admission.turn(&client.id, &client.limits)?;
     let id = new_id("run");
     let run = Run::new(&id, &client.id, home.grace);
-    let request = request.with_execution_id(&id);
+    let mut request = request.with_execution_id(&id);
+    let span = client.trace.span(Kind::Run, &id, &home.sandbox);
+    for (name, value) in client.trace.variables(&span) {
+        request.env.entry(name.to_owned()).or_insert(value);
+    }
     let begun = Begun {
         id,
         owner: client.id.clone(),
@@ -61,7 +67,7 @@ where
         started_ms: now_ms(),
     };
     app.runs.add(run.clone());
-    tokio::spawn(record(app.clone(), run.clone(), begun, turn, move || start(request)));
+    tokio::spawn(record(app.clone(), run.clone(), begun, turn, move || start(request)).instrument(span));
     Ok(run)
 }
 

@@ -53,11 +53,11 @@ impl fmt::Display for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::{Scope, TokenLimits};
+    use crate::tokens::Scope;
 
     #[test]
     fn a_name_leads_to_one_workspace_of_one_owner() {
-        let client = Client { id: "ab12".into(), scope: Scope::Run, limits: TokenLimits::default() };
+        let client = Client { id: "ab12".into(), scope: Scope::Run, ..Client::of_this_machine() };
         let asked = |text| Name::asked(&client, text).map(|name| name.key());
         assert_eq!(asked("job-17").as_deref(), Some("ab12/job-17"));
         assert_eq!(asked("ab12.job-17"), asked("job-17"));

@@ -97,6 +97,16 @@ async fn figures_are_those_that_are_promised() {
     }
     assert!(shown.contains("belljar_server_answers_total{status=\"200\"} 1"), "{shown}");
     assert!(shown.contains("belljar_runs_total{engine"), "{shown}");
+    for figure in [
+        "belljar_server_queue_wait_seconds_count 1",
+        "belljar_server_answer_seconds_count{route=\"/v1/runs\"} 1",
+        "belljar_server_mcp_calls_total{tool=\"run_code\",outcome=\"ok\"} 0",
+        "belljar_tool_calls_total{",
+        "belljar_network_decisions_total{",
+        "belljar_cells_idle{",
+    ] {
+        assert!(shown.contains(figure), "{figure}: {shown}");
+    }
     drop(stop);
     belljar_testing::in_time(serving).await.unwrap();
 }

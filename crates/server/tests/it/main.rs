@@ -18,5 +18,6 @@ mod stopping;
 mod terminals;
 mod tls;
 mod tools;
+mod traces;
 mod workspaces;
 mod world;

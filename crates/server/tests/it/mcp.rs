@@ -61,6 +61,23 @@ async fn a_call_is_a_run_of_its_token_with_text_first() {
 }
 
 #[tokio::test]
+async fn what_a_call_runs_is_told_of_the_trace_of_its_request() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let Some(world) = World::new().await else { return };
+    let code = json!({"code": "import os; os.environ.get('TRACEPARENT')"});
+    let command = json!({"command": ["sh", "-c", "echo $TRACEPARENT"]});
+    for (tool, arguments) in [("run_code", &code), ("run_step", &code), ("run_program", &command)] {
+        let traced = call(&world, &world.admin, tool, arguments.clone()).header("traceparent", PARENT);
+        let text = |message: Value| message["result"]["content"][0]["text"].to_string();
+        let said = text(answered(traced).await.0);
+        assert!(said.contains(PARENT), "{tool}: {said}");
+        let said = text(answered(call(&world, &world.admin, tool, arguments.clone())).await.0);
+        assert!(!said.contains("00-"), "{tool}: {said}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn what_a_tool_refuses_is_an_answer_and_an_unknown_tool_is_an_error() {
     let Some(world) = World::new().await else { return };
     let short = TokenLimits { max_timeout_sec: Some(1.0), ..TokenLimits::default() };
