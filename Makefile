@@ -31,6 +31,9 @@ test-graders: ## the routes for graders with the clients that they have, from Py
 test-openapi: ## thousands of requests, good and bad, against the OpenAPI document, by schemathesis; ten minutes
 	@$(CARGO) build --quiet --package belljar-cli && scripts/test-openapi
 
+test-traces: ## the command with the exporter of spans, against a collector; builds it with its feature
+	$(CARGO) nextest run --package belljar-cli --features otlp --test it exported
+
 test-mcp: ## `belljar mcp` and `/mcp` with the official Python client, from PyPI; half a minute
 	@$(CARGO) build --quiet --package belljar-cli && scripts/test-mcp
 
