@@ -2,7 +2,7 @@
 CARGO ?= cargo
 BELLJAR = target/release/belljar
 
-.PHONY: help build demo test test-python test-integrations test-openapi test-deploy test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
+.PHONY: help build demo test test-python test-integrations test-openapi test-traces test-deploy test-mcp test-graders test-console wheel test-workspaces test-packages test-corpus test-vm test-vm-short test-vm-remedies test-vm-containers test-vm-package faults fuzz check fmt lint features deny reference bench bench-compare doctor deb clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -88,7 +88,7 @@ features: ## does each feature, and none, compile without the others
 	@for features in "" native docker local mcp agent workspace jupyter; do echo "features: [$$features]"; \
 	$(CARGO) clippy --quiet --package belljar --no-default-features --features "$$features" -- -D warnings || exit 1; done
 	@echo "features: the command with [otlp]"; \
-	$(CARGO) clippy --quiet --package belljar-server --package belljar-cli --all-targets --features belljar-cli/otlp -- -D warnings
+	$(CARGO) clippy --quiet --package belljar-cli --features otlp -- -D warnings
 
 deny: ## licences, sources and duplicates of dependencies
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check bans licenses sources; \
