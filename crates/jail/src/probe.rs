@@ -66,6 +66,14 @@ pub fn survey(options: GroupOptions) -> Result<(Survey, Cgroups), LaunchError> {
     });
     let answer = answer?;
     let mut protections: Vec<ProtectionStatus> = answer.trials.iter().filter_map(of_trial).collect();
+    if are_guests_root_outside() {
+        let ours = protections.iter_mut().filter(|protection| protection.name == "user_namespace");
+        ours.for_each(|protection| {
+            if let ProtectionState::Active { detail } = &mut protection.state {
+                "but they have root's id there: SYS_ADMIN, SETUID or SETGID is missing".clone_into(detail);
+            }
+        });
+    }
     protections.push(landlock(answer.landlock));
     protections.extend([
         cgroup(
@@ -88,6 +96,19 @@ pub fn has_ids_for_guests() -> bool {
     let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
     let covers = |map: &str| has_range(map, start, end - start);
     has_capabilities(&read("status")) && covers(&read("uid_map")) && covers(&read("gid_map"))
+}
+
+/// Whether guests have the id of root outside of their cells, though none of its rights: where a
+/// container's root is the machine's, and may not give them another.
+fn are_guests_root_outside() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    rustix::process::geteuid().is_root() && is_root_outside(&map) && !has_ids_for_guests()
+}
+
+/// Whether 0 inside is 0 outside.
+fn is_root_outside(map: &str) -> bool {
+    let begins = map.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
+    begins.into_iter().any(|begin| begin == ["0", "0"])
 }
 
 /// Whether an id map as in `/proc/self/uid_map` (inside, outside, count) has every id of the range.
@@ -188,6 +209,13 @@ mod tests {
         assert!(has_range(whole, 0x7000_0000, 0x1_0000));
         assert!(!has_range(rootless, 0x7000_0000, 0x1_0000));
         assert!(!has_range("", 0, 1));
+    }
+
+    #[test]
+    fn a_root_that_is_somebody_else_outside_is_told_apart() {
+        assert!(is_root_outside("         0          0 4294967295\n"));
+        assert!(!is_root_outside("         0       1000          1\n         1     100000      65536\n"));
+        assert!(!is_root_outside("      1000          0          1\n") && !is_root_outside(""));
     }
 
     #[test]
