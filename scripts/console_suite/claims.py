@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.request
 
-from .browser import SHIFT
+from .browser import SHIFT, WAIT
 from .scripts import COUNT, DENIED, ENDLESS, FLOOD, SHOW
 from .world import Line, Server, World, check, ended, expected, first, leaks, run, shown
 
@@ -102,6 +102,31 @@ def pictures_tables_and_pages_are_shown(world: World):
     )
     check(box[2:] == [442, 206], f"the drawing has its own size: {box}")
     check(green(page, box), "the drawing is drawn")
+    # A frame that is not in view is not drawn, so it is missing in the picture of the whole page.
+    last = "[...document.querySelectorAll('iframe')].at(-1)"
+    page.js(f"{last}.scrollIntoView({{block: 'center'}})")
+    box = page.js(
+        f"(() => {{ const it = {last}.getBoundingClientRect(); return [it.x, it.y, it.width, it.height]; }})()"
+    )
+    deadline = time.monotonic() + WAIT
+    while colours(page, box) < 8:
+        check(time.monotonic() < deadline, "the words of a page are drawn")
+    page.picture(world.pictures / "page.png")
+
+
+def colours(page, box) -> int:
+    """How many colours are in a part of the page. Words have many, by their edges."""
+    x, y, width, height = box
+    data = page.ask(
+        "Page.captureScreenshot",
+        format="png",
+        clip={"x": x, "y": y + page.js("scrollY"), "width": width, "height": height, "scale": 1},
+    )
+    return page.js(f"""new Promise((done) => {{ const image = new Image(); image.onload = () => {{
+        const canvas = Object.assign(document.createElement('canvas'), {{ width: image.width, height: image.height }});
+        const pen = canvas.getContext('2d'); pen.drawImage(image, 0, 0);
+        const points = new Uint32Array(pen.getImageData(0, 0, image.width, image.height).data.buffer);
+        done(new Set(points).size); }}; image.src = 'data:image/png;base64,{data["data"]}'; }})""")
 
 
 def green(page, box) -> bool:
