@@ -1,5 +1,5 @@
-//! What these routes read and answer, for the OpenAPI document. The words are those of others, and so
-//! is what they leave open.
+//! What these routes read and answer, for the OpenAPI document. The words are those of others, and
+//! so is what they leave open.
 
 #![expect(dead_code, reason = "these types only describe what the routes read and write")]
 

@@ -11,8 +11,8 @@
 //! * `languages` knows their names and ours, and what compiles and runs a source.
 //! * `job` is what is to run; `ended` how that ended, in words that all routes translate.
 //! * `program` compiles and runs, `python` faster than others; `kept` has what was compiled.
-//! * `fusion`, `piston` and `cases` are the routes, `described` what they read and answer. `compare`
-//!   decides whether an output is right.
+//! * `fusion`, `piston` and `cases` are the routes, `described` is what they read and answer.
+//! * `compare` decides whether an output is right.
 //!
 //! A program that fails is an answer, never an HTTP error. Nothing here is in the history: trainers
 //! send thousands of programs, and keep their own record of them.

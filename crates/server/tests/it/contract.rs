@@ -1,5 +1,5 @@
-//! Compares what the server says with what its OpenAPI document says. Every answer that tests read as
-//! JSON comes through here (`world::told`).
+//! Compares what the server says with what its OpenAPI document says. Every answer that tests read
+//! as JSON comes through here (`world::told`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
