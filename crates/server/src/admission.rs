@@ -2,8 +2,8 @@
 //!
 //! There are so many places. While all are taken, requests wait, each token in a line of its own; a
 //! free place goes to the next token in turn that may have another. So one client with a thousand
-//! requests delays another with one by a single run. A request that finds the queue full is told
-//! when to come again, and one that has gone is passed over.
+//! requests delays another with one by a single run. Nobody has more than half of the queue. A
+//! request that finds it full is told when to come again, and one that has gone is passed over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,6 +96,9 @@ impl Admission {
             let at_once = has_room && own.may_have_another() && own.line.is_empty();
             if is_full && !at_once {
                 return Err(full(self.most_waiting));
+            }
+            if own.line.len() >= self.most_waiting.div_ceil(2) && !at_once {
+                return Err(full_of_own(own.line.len()));
             }
             own.count_a_run(limits.runs_per_minute, Instant::now())?;
             own.line.push_back(sender);
@@ -226,6 +229,11 @@ impl Drop for Place {
     }
 }
 
+fn full_of_own(waiting: usize) -> Problem {
+    let detail = format!("{waiting} requests of this token wait already, half of all: come again later");
+    Problem::new(Code::QueueFull, detail).after(Duration::from_secs(1))
+}
+
 fn full(most: usize) -> Problem {
     let detail = format!("{most} requests wait already, as many as may: come again later");
     Problem::new(Code::QueueFull, detail).after(Duration::from_secs(1))
@@ -248,20 +256,22 @@ mod tests {
 
     #[test]
     fn tokens_take_turns_and_a_full_queue_says_so() {
-        let admission = Admission::new(1, 4);
+        let admission = Admission::new(1, 5);
         let mut first = admission.line_up("busy", &FREE).unwrap();
         let place = first.try_recv().unwrap();
         let mut busy: Vec<_> = (0..3).map(|_| admission.line_up("busy", &FREE).unwrap()).collect();
+        assert_eq!(code(admission.line_up("busy", &FREE)), Some(Code::QueueFull), "half is its own");
         let mut other = admission.line_up("other", &FREE).unwrap();
+        let _third = admission.line_up("third", &FREE).unwrap();
         assert_eq!(code(admission.line_up("late", &FREE)), Some(Code::QueueFull));
-        assert_eq!(admission.fullness(), Fullness { running: 1, waiting: 4 });
+        assert_eq!(admission.fullness(), Fullness { running: 1, waiting: 5 });
         drop(place);
         let second = busy[0].try_recv().unwrap();
         assert!(other.try_recv().is_err());
         drop(second);
         let theirs = other.try_recv().expect("it is the other's turn, though two were there before");
         drop(theirs);
-        assert!(busy[1].try_recv().is_ok());
+        assert!(busy[1].try_recv().is_err(), "the third has waited longer since its last turn");
     }
 
     #[test]

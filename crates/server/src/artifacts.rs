@@ -14,9 +14,9 @@ use axum::extract::{Extension, Path, Query, State};
 use axum::http::header::{
     CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
-use belljar::artifacts::{ArtifactError, ArtifactService, ArtifactStore, SessionInfo};
+use belljar::artifacts::{ArtifactError, ArtifactInfo, ArtifactService, ArtifactStore, SessionInfo};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
@@ -210,7 +210,7 @@ async fn load(
 ) -> Result<Response, Problem> {
     let opened = asked.store(&app, &client)?.open(&session(), &name, asked.version).await;
     let opened = opened.map_err(refused)?.ok_or_else(|| Problem::no_such("artifact", &name))?;
-    let place = app.workspaces.transfer()?;
+    let place = app.workspaces.transfer(&client)?;
     let info = opened.info;
     let headers = [
         (CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -219,7 +219,10 @@ async fn load(
         (CONTENT_LENGTH, info.size_bytes.to_string()),
         (ETAG, format!("\"{}\"", info.sha256)),
         (VERSION, info.version.to_string()),
-        (MEDIA_TYPE, info.mime_type),
+        (
+            MEDIA_TYPE,
+            HeaderValue::try_from(&info.mime_type).map_or_else(|_| String::new(), |_| info.mime_type),
+        ),
     ];
     let pieces = opened.stream.map(move |piece| {
         let _until_then = &place;
@@ -241,37 +244,55 @@ async fn save(
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    const LONGEST_NAME: usize = 255;
     client.needs(Scope::Run)?;
-    if app.is_draining() {
-        return Err(crate::admission::draining());
-    }
-    let is_good = !name.is_empty() && name.len() <= LONGEST_NAME && !name.contains(char::is_control);
-    if !is_good {
-        let detail = format!("must have 1 to {LONGEST_NAME} bytes, and no control characters");
-        return Err(invalid(detail).at("name"));
-    }
     let media_type = headers.get(CONTENT_TYPE).map_or(Ok(""), |value| value.to_str());
     let media_type = media_type.map_err(|_| invalid("must be text").at("content-type"))?;
-    let _place = app.workspaces.transfer()?;
-    let (store, session) = (app.artifacts.of(&client.id), session());
-    let names = store.list_keys(&session).await.map_err(refused)?;
-    let versions = store.versions(&session, &name).await.map_err(refused)?;
-    if versions.len() >= MOST || (versions.is_empty() && names.len() >= MOST) {
-        let detail = format!("a token may have {MOST} artifacts, with {MOST} versions each");
-        return Err(Problem::new(Code::NoRoom, detail));
-    }
-    let room = app.limits.artifact_bytes.saturating_sub(app.artifacts.used(&client.id).await?);
-    make_private(&app.artifacts.directory).map_err(|error| {
-        tracing::error!(%error, "no directory for artifacts");
-        Problem::new(Code::Internal, "artifacts cannot be kept: see the server's log")
-    })?;
-    let content = Box::pin(within(received(content), room));
-    let info = store.save_stream(&session, &name, media_type, content).await.map_err(refused)?;
+    let _place = app.workspaces.transfer(&client)?;
+    let info = app.save_artifact(&client, &name, media_type, received(content)).await?;
     // A name may have anything in it, and what follows a slash would be another path.
     let place = (info.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)))
         .then(|| (LOCATION, format!("/v1/artifacts/{}?version={}", info.name, info.version)));
     Ok((StatusCode::CREATED, AppendHeaders(place), Json(info)).into_response())
+}
+
+impl App {
+    /// Saves a version of an artifact of a client's, however it comes.
+    pub(crate) async fn save_artifact(
+        &self,
+        client: &Client,
+        name: &str,
+        media_type: &str,
+        content: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> Result<ArtifactInfo, Problem> {
+        const LONGEST_NAME: usize = 255;
+        client.needs(Scope::Run)?;
+        if self.is_draining() {
+            return Err(crate::admission::draining());
+        }
+        if name.is_empty() || name.len() > LONGEST_NAME || name.contains(char::is_control) {
+            let detail = format!("must have 1 to {LONGEST_NAME} bytes, and no control characters");
+            return Err(invalid(detail).at("name"));
+        }
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~');
+        if media_type.len() > LONGEST_NAME || !media_type.bytes().all(is_plain) {
+            let detail = format!("must have at most {LONGEST_NAME} bytes of plain ASCII");
+            return Err(invalid(detail).at("content-type"));
+        }
+        let (store, session) = (self.artifacts.of(&client.id), session());
+        let names = store.list_keys(&session).await.map_err(refused)?;
+        let versions = store.versions(&session, name).await.map_err(refused)?;
+        if versions.len() >= MOST || (versions.is_empty() && names.len() >= MOST) {
+            let detail = format!("a token may have {MOST} artifacts, with {MOST} versions each");
+            return Err(Problem::new(Code::NoRoom, detail));
+        }
+        let room = self.limits.artifact_bytes.saturating_sub(self.artifacts.used(&client.id).await?);
+        make_private(&self.artifacts.directory).map_err(|error| {
+            tracing::error!(%error, "no directory for artifacts");
+            Problem::new(Code::Internal, "artifacts cannot be kept: see the server's log")
+        })?;
+        let content = Box::pin(within(content, room));
+        store.save_stream(&session, name, media_type, content).await.map_err(refused)
+    }
 }
 
 /// Content that fails when it is longer than there is room.

@@ -89,6 +89,12 @@ pub struct ServerLimits {
     pub connections: usize,
     /// How long a client may take to send the head of a request.
     pub head_time: Duration,
+    /// How long nothing may come of a body that is on its way.
+    pub body_time: Duration,
+    /// How long a client may read nothing of an answer that waits for it.
+    pub read_time: Duration,
+    /// Bytes of requests in memory: those that come, and those that wait for their turn.
+    pub held_bytes: u64,
     /// How long runs may go on when the server ends.
     pub drain: Duration,
 }
@@ -110,6 +116,9 @@ impl Default for ServerLimits {
             reconnect: Duration::from_secs(10),
             connections: 4096,
             head_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(20),
+            read_time: Duration::from_secs(60),
+            held_bytes: 512 << 20,
             drain: Duration::from_secs(30),
         }
     }

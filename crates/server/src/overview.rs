@@ -183,7 +183,13 @@ async fn alive() -> Response {
     responses((status = OK, body = Health, description = "it does")),
 )]
 async fn ready(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    if app.is_draining() { Err(draining()) } else { Ok(Json(Health { status: "ready" }).into_response()) }
+    if app.is_draining() {
+        return Err(draining());
+    }
+    if !app.writer.is_well().await {
+        return Err(Problem::new(Code::History, "what runs cannot be written down: see the server's log"));
+    }
+    Ok(Json(Health { status: "ready" }).into_response())
 }
 
 /// Figures for Prometheus.

@@ -80,6 +80,8 @@ codes! {
     Draining "draining" SERVICE_UNAVAILABLE "The server is about to end";
     /// No sandbox could be made.
     Sandbox "sandbox-unavailable" SERVICE_UNAVAILABLE "No sandbox could be had";
+    /// The history cannot be written.
+    History "history-unavailable" SERVICE_UNAVAILABLE "What runs cannot be written down";
     /// Our own fault.
     Internal "internal" INTERNAL_SERVER_ERROR "The server failed";
 }

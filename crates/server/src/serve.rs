@@ -31,16 +31,19 @@ use crate::artifacts::Artifacts;
 use crate::graders::{self, Graders};
 use crate::history::{HistoryError, HistoryReader, Writer};
 use crate::options::ServerOptions;
+use crate::patience::Patient;
 use crate::problem::{Code, Problem};
 use crate::programs::Programs;
 use crate::runs::{Run, Runs};
 use crate::sessions::Sessions;
+use crate::shares::Shares;
 use crate::state::{App, Sandboxes};
 use crate::tls::{Tls, TlsError};
 use crate::tokens::{TokenError, TokenStore};
 use crate::workspaces::WorkspaceStore;
 use crate::{
-    artifacts, console, guard, mcp, openapi, overview, programs, runs, sessions, tools, trace, workspaces,
+    artifacts, console, guard, mcp, openapi, overview, programs, revoked, runs, sessions, tools, trace,
+    workspaces,
 };
 
 /// Why a server cannot be started.
@@ -158,19 +161,20 @@ impl Server {
                 _ = sweeps.tick() => {
                     self.app.sessions.sweep();
                     self.app.programs.sweep();
+                    revoked::end_what_they_hold(&self.app);
                     continue;
                 }
             };
             let Some((stream, place)) = accepted else { continue };
             let (router, closing, tls) = (router.clone(), is_closing.subscribe(), self.tls.clone());
-            let head_time = self.app.limits.head_time;
+            let times = Times { head: self.app.limits.head_time, read: self.app.limits.read_time };
             tokio::spawn(async move {
                 let _place = place;
                 match tls {
-                    None => speak(stream, router, head_time, closing).await,
+                    None => speak(stream, router, times, closing).await,
                     Some(tls) => {
-                        if let Ok(Ok(stream)) = timeout(head_time, tls.accept(stream)).await {
-                            speak(stream, router, head_time, closing).await;
+                        if let Ok(Ok(stream)) = timeout(times.head, tls.accept(stream)).await {
+                            speak(stream, router, times, closing).await;
                         }
                     }
                 }
@@ -220,11 +224,12 @@ pub(crate) fn open(
         tokens,
         host_names,
         admission: Admission::new(limits.concurrency, limits.queue),
+        held: Shares::new("bytes in memory", limits.held_bytes),
+        sessions: Sessions::new(limits.sessions),
         limits,
         writer,
         history,
         runs: Runs::default(),
-        sessions: Sessions::default(),
         workspaces,
         programs: Programs::default(),
         artifacts: Artifacts::in_directory(&state),
@@ -266,19 +271,27 @@ async fn drain(app: &App) {
     let _ = timeout(CANCELLED, async { tokio::join!(is_over(left), app.programs.over()) }).await;
 }
 
+/// How long a client may take: to send the head of a request, and to read some of an answer.
+#[derive(Clone, Copy)]
+struct Times {
+    head: Duration,
+    read: Duration,
+}
+
 /// Speaks HTTP over one connection.
-async fn speak<S>(stream: S, router: Router, head_time: Duration, mut closing: watch::Receiver<bool>)
+async fn speak<S>(stream: S, router: Router, times: Times, mut closing: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let Times { head, read } = times;
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let mut router = router.clone();
         async move { router.call(request).await }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(head_time)
-        .serve_connection(TokioIo::new(stream), service)
+        .header_read_timeout(head)
+        .serve_connection(TokioIo::new(Patient::new(stream, read)), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     let is_closing = async { drop(closing.wait_for(|is_closing| *is_closing).await) };

@@ -26,14 +26,17 @@ use crate::openapi::result::ExecutionResult;
 use crate::problem::{Code, Problem};
 use crate::runs::answers::AcceptedRun;
 use crate::runs::routes::{download, grace};
-use crate::runs::{Form, Home, Place, Run, Source, answer, begin, invalid, new_id, script, within};
+use crate::runs::{Form, Home, Manner, Place, Run, Source, answer, begin, invalid, new_id, script, within};
+use crate::shares::{Share, Shares};
 use crate::state::App;
 use crate::tokens::Scope;
 use crate::trace::VARIABLES;
 
-/// Sessions, by their ids.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<String, Arc<Held>>>);
+/// Sessions, by their ids, and the places for them.
+pub(crate) struct Sessions {
+    held: Mutex<HashMap<String, Arc<Held>>>,
+    places: Arc<Shares>,
+}
 
 /// A session that a client holds.
 pub(crate) struct Held {
@@ -47,11 +50,17 @@ pub(crate) struct Held {
     used: Mutex<Instant>,
     /// Whether a step was told of a trace.
     was_traced: AtomicBool,
+    _place: Share,
 }
 
 impl Sessions {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { held: Mutex::default(), places: Shares::new("sessions", most as u64) }
+    }
+
+    /// How many there are, and how many are being opened.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        usize::try_from(self.places.taken()).unwrap_or(usize::MAX)
     }
 
     /// Ends the sessions that nobody has used for too long, or that are over.
@@ -64,9 +73,13 @@ impl Sessions {
 
     /// Ends all of them.
     pub(crate) fn clear(&self) {
-        for held in self.lock().drain().map(|(_, held)| held) {
-            held.handle.cancel();
-        }
+        self.close_all(&|_| true);
+    }
+
+    /// Ends those of some owners.
+    pub(crate) fn close_all(&self, is_meant: &dyn Fn(&str) -> bool) {
+        let gone: Vec<_> = self.lock().extract_if(|_, held| is_meant(&held.owner)).collect();
+        gone.iter().for_each(|(_, held)| held.handle.cancel());
     }
 
     /// Ends one, and the step that is under way.
@@ -83,7 +96,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Held>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,7 +194,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
-    Object(mut fields): Object,
+    Object(mut fields, _): Object,
 ) -> Result<Response, Problem> {
     client.needs(Scope::Run)?;
     let place = Place::take(&mut fields)?;
@@ -218,10 +231,10 @@ pub(crate) async fn open(
     if app.is_draining() {
         return Err(crate::admission::draining());
     }
-    if app.sessions.count() >= app.limits.sessions {
-        let detail = format!("there are {} sessions, as many as may be: close one", app.limits.sessions);
-        return Err(Problem::new(Code::QueueFull, detail).after(Duration::from_secs(5)));
-    }
+    // A session has a cell for as long as it stays, so a token has no more of them than of runs.
+    let own = client.limits.concurrency.map(|most| most as u64);
+    let place = app.sessions.places.take(&client.id, 1, own)?;
+    let _turn = app.admission.turn(&client.id, &client.limits)?.await?;
     let (name, usual_timeout) = (chosen.name.clone(), chosen.usual_timeout());
     let session = app.sandbox(chosen).await?.session().await?;
     let held = Arc::new(Held {
@@ -234,6 +247,7 @@ pub(crate) async fn open(
         idle,
         used: Mutex::new(Instant::now()),
         was_traced: AtomicBool::new(false),
+        _place: place,
     });
     app.sessions.lock().insert(held.id.clone(), held.clone());
     Ok(held)
@@ -302,11 +316,12 @@ async fn step(
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Object(fields): Object,
+    Object(fields, share): Object,
 ) -> Result<Response, Problem> {
     let held = app.sessions.find(&id, &client)?;
     let form = Form::of(&headers)?;
-    let run = begin_step(&app, &client, &held, script(fields)?, grace(form, &app))?;
+    let manner = Manner { grace: grace(form, &app), share: Some(share) };
+    let run = begin_step(&app, &client, &held, script(fields)?, manner)?;
     answer(&app, run, form).await
 }
 
@@ -316,11 +331,11 @@ pub(crate) fn begin_step(
     client: &Client,
     held: &Held,
     mut request: ExecutionRequest,
-    grace: Option<Duration>,
+    manner: Manner,
 ) -> Result<Arc<Run>, Problem> {
     within(client.limits.max_timeout_sec, &mut request, held.usual_timeout)?;
     let mut session = held.take()?;
-    let home = Home { sandbox: held.sandbox.clone(), session: Some(held.id.clone()), grace };
+    let home = Home { sandbox: held.sandbox.clone(), session: Some(held.id.clone()), manner };
     let was_traced = held.was_traced.fetch_or(client.trace.is_sent(), Ordering::Relaxed);
     let start = async move |mut request: ExecutionRequest| {
         // Variables stay in a session. The trace of one step is not the next one's.
@@ -397,7 +412,7 @@ async fn write_file(
     content: Body,
 ) -> Result<StatusCode, Problem> {
     let held = app.sessions.find(&id, &client)?;
-    let bytes = body::read(content, app.limits.request_bytes).await?;
+    let (bytes, _share) = body::received(&app, &client, content, app.limits.request_bytes).await?;
     let session = held.take()?;
     session.files().put(&path, bytes).await?;
     Ok(StatusCode::NO_CONTENT)

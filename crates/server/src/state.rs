@@ -19,6 +19,7 @@ use crate::problem::{Code, Problem};
 use crate::programs::Programs;
 use crate::runs::{DEFAULT, Place, Runs};
 use crate::sessions::Sessions;
+use crate::shares::Shares;
 use crate::tokens::{Scope, TokenStore};
 use crate::workspaces::WorkspaceStore;
 
@@ -31,6 +32,8 @@ pub(crate) struct App {
     pub(crate) host_names: Vec<String>,
     pub(crate) limits: ServerLimits,
     pub(crate) admission: Arc<Admission>,
+    /// Bytes of requests in memory.
+    pub(crate) held: Arc<Shares>,
     pub(crate) writer: Writer,
     pub(crate) history: HistoryReader,
     pub(crate) runs: Runs,

@@ -31,7 +31,7 @@ fn the_chapter_about_workspaces_tells_the_truth() {
 
 #[test]
 fn the_chapter_about_the_server_tells_the_truth() {
-    chapter(include_str!("../../../../docs/guide/server.md"), 26);
+    chapter(include_str!("../../../../docs/guide/server.md"), 27);
 }
 
 fn chapter(text: &str, commands: usize) {

@@ -38,7 +38,7 @@ const MOST_TOLD: usize = 64 << 20;
 pub(super) async fn grade(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
-    Object(fields): Object,
+    Object(fields, _share): Object,
 ) -> Result<Response, Problem> {
     client.needs(Scope::Run)?;
     let grading = Grading::read(fields, client.limits.max_timeout_sec)?;

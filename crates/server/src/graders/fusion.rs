@@ -49,7 +49,9 @@ pub(super) async fn run_code(
 ) -> Response {
     let answered = async {
         client.needs(Scope::Run)?;
-        let bytes = body::read(request.into_body(), app.limits.request_bytes).await?;
+        let most = app.limits.request_bytes;
+        let (bytes, _share) = body::received(&app, &client, request.into_body(), most).await?;
+        body::few_enough(&bytes)?;
         let (job, input) = read(&bytes, client.limits.max_timeout_sec)?;
         let _busy = app.graders.begin();
         let turn = app.admission.turn(&client.id, &client.limits)?;

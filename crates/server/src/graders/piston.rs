@@ -69,7 +69,9 @@ pub(super) async fn execute(
     }
     let answered = async {
         client.needs(Scope::Run)?;
-        let bytes = body::read(request.into_body(), app.limits.request_bytes).await?;
+        let most = app.limits.request_bytes;
+        let (bytes, _share) = body::received(&app, &client, request.into_body(), most).await?;
+        body::few_enough(&bytes)?;
         let wanted = Wanted::read(&bytes, client.limits.max_timeout_sec)?;
         let runtimes = app.graders.runtimes().await?;
         let runtime = wanted.runtime(&runtimes)?;

@@ -23,7 +23,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -65,6 +65,9 @@ pub enum HistoryError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// Events are neither in memory nor in the file.
+    #[error("events of this run were lost: they could not be written")]
+    Lost,
     /// The threads that write or read it are gone.
     #[error("the history is closed")]
     Closed,
@@ -130,6 +133,7 @@ pub(crate) struct Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     written: AtomicU64,
+    is_lost: AtomicBool,
     changed: Notify,
 }
 
@@ -139,17 +143,27 @@ impl Progress {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Waits until more are.
+    /// Waits until more are, or none can be.
     pub(crate) async fn beyond(&self, number: u64) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if self.written() > number {
+            if self.written() > number || self.is_lost() {
                 return;
             }
             changed.await;
         }
+    }
+
+    /// Events could not be written, and never will be.
+    fn lose(&self) {
+        self.is_lost.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
     }
 
     fn advance(&self, to: u64) {

@@ -37,6 +37,10 @@ impl Retention {
             params![most],
         )?;
         transaction.commit()?;
-        connection.execute_batch("PRAGMA incremental_vacuum")
+        // Each step gives one page back, so all of them are taken.
+        let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut pages = vacuum.query([])?;
+        while pages.next()?.is_some() {}
+        Ok(())
     }
 }

@@ -75,6 +75,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, HistoryError> {
     Ok(connection)
 }
 
+/// Writes a page, and changes nothing.
+pub(super) fn touch(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", VERSION)
+}
+
 /// Opens the file to read it.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, HistoryError> {
     let failed = |source| HistoryError::Database { path: path.to_owned(), action: "read", source };

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use belljar::artifacts::{Artifact, ArtifactError, ArtifactRef, ArtifactService};
 use belljar::workspace::mime_type;
+use futures_util::stream;
 use rmcp::model::{ContentBlock, ListResourcesResult, ReadResourceResult, Resource, ResourceContents};
 use serde::Deserialize;
 use serde_json::json;
@@ -22,8 +23,6 @@ use crate::state::App;
 const PAGE: usize = 100;
 /// Bytes of an artifact that is read at once.
 const MOST_BYTES: u64 = 32 << 20;
-/// Bytes of a name.
-const LONGEST_NAME: usize = 255;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,9 +39,6 @@ pub(super) struct SaveArtifact {
 impl Call {
     pub(super) async fn save_artifact(&self, wanted: SaveArtifact) -> Answer {
         let SaveArtifact { name, path, text, base64, mime_type: mime, session, workspace } = wanted;
-        if name.is_empty() || name.len() > LONGEST_NAME {
-            return Err(invalid(format!("must have 1 to {LONGEST_NAME} bytes")).at("name"));
-        }
         let bytes = match (path, given(text, base64)?) {
             (Some(path), None) => self.bytes(&path, session.as_deref(), workspace.as_deref()).await?,
             (None, Some(bytes)) => bytes,
@@ -53,9 +49,15 @@ impl Call {
         };
         let mime = mime.unwrap_or_else(|| mime_type(&name, &bytes));
         let size = bytes.len() as u64;
-        let artifact = Artifact { name: name.clone(), ..Artifact::new(bytes, mime.clone()) };
-        let store = self.app.artifacts.of(&self.client.id);
-        let version = store.save(&kept_in(), &name, artifact).await.map_err(failed)?;
+        let content = stream::iter([Ok(bytes.into())]);
+        let saved =
+            self.app.save_artifact(&self.client, &name, &mime, content).await.map_err(
+                |problem| match problem.field() {
+                    Some("content-type") => problem.at("mime_type"),
+                    _ => problem,
+                },
+            );
+        let version = saved?.version;
         let uri = uri::of(&ArtifactRef { name: name.clone(), version: Some(version) });
         let told = json!({"name": name, "version": version, "uri": uri, "size": size, "mime_type": mime});
         let mut answer = said(format!("saved {name}, version {version}: {uri}"), told);

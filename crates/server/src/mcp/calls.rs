@@ -23,7 +23,7 @@ use super::tools::ToolName;
 use crate::guard::Client;
 use crate::problem::Problem;
 use crate::runs::{
-    DEFAULT, Ending, Home, Place, ProgramRun, Run, Source, begin, from_json, invalid, taken, within,
+    DEFAULT, Ending, Home, Manner, Place, ProgramRun, Run, Source, begin, from_json, invalid, taken, within,
 };
 use crate::sessions::{begin_step, open};
 use crate::state::App;
@@ -40,7 +40,9 @@ pub(super) struct Call {
 pub(super) type Answer = Result<CallToolResult, Problem>;
 
 /// When its client has gone, a run ends.
-const GRACE: Option<Duration> = Some(Duration::ZERO);
+fn patient() -> Manner {
+    Manner { grace: Some(Duration::ZERO), share: None }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,7 +106,7 @@ impl Call {
         let place = Place::Named(wanted.sandbox.unwrap_or_else(|| DEFAULT.to_owned()));
         let chosen = self.app.choose(place, &self.client)?;
         within(self.client.limits.max_timeout_sec, &mut request, chosen.usual_timeout())?;
-        let home = Home { sandbox: chosen.name.clone(), session: None, grace: GRACE };
+        let home = Home { sandbox: chosen.name.clone(), session: None, manner: patient() };
         let app = self.app.clone();
         let start = async move |request: ExecutionRequest| {
             Ok(Source::Script(app.sandbox(chosen).await?.stream(request)))
@@ -123,7 +125,7 @@ impl Call {
                 open(&self.app, &self.client, place, self.app.limits.session_idle).await?
             }
         };
-        let ended = match begin_step(&self.app, &self.client, &held, request, GRACE) {
+        let ended = match begin_step(&self.app, &self.client, &held, request, patient()) {
             Ok(run) => self.ended(run).await,
             Err(problem) => Err(problem),
         };
@@ -157,7 +159,7 @@ impl Call {
         };
         let name = wanted.workspace.as_deref().unwrap_or(DEFAULT);
         let workspace = self.app.mcp.workspace(&self.app, &self.client, name).await?;
-        let home = Home { sandbox: DEFAULT.to_owned(), session: None, grace: GRACE };
+        let home = Home { sandbox: DEFAULT.to_owned(), session: None, manner: patient() };
         let start = async move |request: ExecutionRequest| {
             let spec = RunProgramSpec { env: request.env, ..spec };
             let program = ProgramRun::start(&workspace, spec).await.map_err(refused)?;

@@ -4,7 +4,7 @@
 //! protocol first, which is none of ours: it holds no cell. Such a session is its token's. For
 //! every other token it is not there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -91,10 +91,16 @@ impl Open {
         }
     }
 
-    async fn check_room(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    async fn check_room(&self, headers: &HeaderMap, client: &Client) -> Result<(), Problem> {
         let opens_none =
             text(headers, VERSION).is_some_and(|it| it >= ProtocolVersion::NO_INITIALIZE.as_str());
-        if opens_none || self.sessions.sessions.read().await.len() < MOST_SESSIONS {
+        if opens_none {
+            return Ok(());
+        }
+        let live: HashSet<String> =
+            self.sessions.sessions.read().await.keys().map(|id| id.to_string()).collect();
+        let is_own = |(id, owner): &(&String, &String)| **owner == client.id && live.contains(*id);
+        if live.len() < MOST_SESSIONS && self.owners().iter().filter(is_own).count() < MOST_SESSIONS / 4 {
             return Ok(());
         }
         let detail =
@@ -126,7 +132,7 @@ async fn serve(
     let session = text(request.headers(), SESSION).map(str::to_owned);
     match &session {
         Some(id) => open.check_owner(id, &client)?,
-        None => open.check_room(request.headers()).await?,
+        None => open.check_room(request.headers(), &client).await?,
     }
     let is_end = request.method() == Method::DELETE;
     let mut response = open.service.handle(request).await;

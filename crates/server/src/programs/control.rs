@@ -71,7 +71,7 @@ pub(super) async fn input(
     const MOST: usize = 256 << 10;
     let held = app.programs.changed(&id, &client)?;
     let open = held.input()?;
-    let bytes = body::read(content, MOST).await?;
+    let (bytes, _share) = body::received(&app, &client, content, MOST).await?;
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind == "application/octet-stream" {
         type_in(&open, bytes).await?;
@@ -102,7 +102,7 @@ pub(super) async fn resize(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
-    Object(fields): Object,
+    Object(fields, _): Object,
 ) -> Result<StatusCode, Problem> {
     let held = app.programs.changed(&id, &client)?;
     set_size(&held, fields)?;
@@ -159,7 +159,7 @@ pub(super) async fn kill(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
-    Object(fields): Object,
+    Object(fields, _): Object,
 ) -> Result<Response, Problem> {
     const USUAL: Duration = Duration::from_secs(5);
     const LONGEST: Duration = Duration::from_secs(60);

@@ -16,6 +16,7 @@ use super::held::{Held, Orders, Stage};
 use super::log::Output;
 use crate::admission::Place;
 use crate::problem::Problem;
+use crate::shares::Share;
 use crate::state::App;
 
 /// What is to run.
@@ -25,6 +26,8 @@ pub(super) struct Job {
     pub(super) streaming: Streaming,
     /// How long it may go without being used. `None`: it does not matter.
     pub(super) idle: Option<Duration>,
+    /// The memory that it takes while it waits.
+    pub(super) share: Share,
 }
 
 /// Runs a program from its turn to its end.
@@ -56,9 +59,10 @@ where
             return Ok(without(Verdict::Cancelled));
         }
     };
-    let Job { workspace, spec, streaming, idle } = job;
+    let Job { workspace, spec, streaming, idle, share } = job;
     let program = workspace.start_streaming(spec, streaming, Output(held.log.clone())).await?;
     held.stage.send_replace(Stage::Running);
+    drop(share);
     let end = attend(held, program.program(), orders, idle).await;
     let result = match end {
         Some(end) => program.into_result(&end),

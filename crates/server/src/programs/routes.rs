@@ -27,6 +27,7 @@ use crate::body::Object;
 use crate::guard::Client;
 use crate::problem::{Code, Problem};
 use crate::runs::{Form, Place, from_json, invalid, new_id};
+use crate::shares::Share;
 use crate::state::App;
 use crate::tokens::Scope;
 use crate::trace::Kind;
@@ -63,7 +64,7 @@ async fn create(
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Object(fields): Object,
+    Object(fields, share): Object,
 ) -> Result<Response, Problem> {
     client.needs(Scope::Run)?;
     let form = Form::of(&headers)?;
@@ -72,7 +73,7 @@ async fn create(
         return Err(Problem::new(Code::NotAcceptable, detail).at("accept"));
     }
     let wanted: Wanted = from_json(Value::Object(fields))?;
-    let held = begin(&app, &client, &id, wanted)?;
+    let held = begin(&app, &client, &id, wanted, share)?;
     let waiting = KilledWithout { app: &app, held: &held, is_done: false };
     let place = AppendHeaders([(LOCATION, format!("/v1/programs/{}", held.id))]);
     let name = [(PROGRAM_ID, held.id.clone())];
@@ -123,7 +124,13 @@ impl Drop for KilledWithout<'_> {
 }
 
 /// Lines a program up, or refuses it at once.
-fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Result<Arc<Held>, Problem> {
+fn begin(
+    app: &Arc<App>,
+    client: &Client,
+    workspace: &str,
+    wanted: Wanted,
+    share: Share,
+) -> Result<Arc<Held>, Problem> {
     let (name, _) = app.workspaces.changed(client, workspace)?;
     let chosen = app.choose(Place::Named(wanted.sandbox().to_owned()), client)?;
     let workspace = app.workspaces.to_run_in(&name, &chosen.name, chosen.config())?;
@@ -150,7 +157,7 @@ fn begin(app: &Arc<App>, client: &Client, workspace: &str, wanted: Wanted) -> Re
     for (name, value) in client.trace.variables(&span) {
         spec.env.entry(name.to_owned()).or_insert(value);
     }
-    let job = Job { workspace, spec, streaming, idle };
+    let job = Job { workspace, spec, streaming, idle, share };
     tokio::spawn(drive(app.clone(), held.clone(), turn, job).instrument(span));
     Ok(held)
 }

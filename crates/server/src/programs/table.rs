@@ -28,15 +28,25 @@ impl Programs {
         let full = |detail: String| Problem::new(Code::QueueFull, detail).after(Duration::from_secs(5));
         // Each of them has a place that runs would like to have.
         let most = (limits.concurrency / 2).max(1);
-        let is_talked_to = |held: &&Arc<Held>| held.kind.is_talked_to() && !held.is_over();
-        if held.kind.is_talked_to() && all.values().filter(is_talked_to).count() >= most {
+        let talked_to = || all.values().filter(|other| other.kind.is_talked_to() && !other.is_over());
+        let theirs = talked_to().filter(|other| other.owner == held.owner).count();
+        let is_full = talked_to().count() >= most || theirs >= most.div_ceil(2);
+        if held.kind.is_talked_to() && is_full {
             let detail =
                 format!("{most} programs are being talked to, as many as may be: end one of them first");
             return Err(full(detail));
         }
-        if all.len() >= limits.programs {
-            let Some(oldest) = all.values().find(|held| held.is_over()).map(|held| held.id.clone()) else {
-                return Err(full(format!("there are {} programs, as many as may be", limits.programs)));
+        let half = limits.programs.div_ceil(2);
+        let is_theirs = |other: &Arc<Held>| other.owner == held.owner;
+        let is_crowded = all.values().filter(|other| is_theirs(other)).count() >= half;
+        if is_crowded || all.len() >= limits.programs {
+            // Nobody's programs make way for those of another who has many.
+            let mut over = all.values().filter(|other| other.is_over() && (!is_crowded || is_theirs(other)));
+            let Some(oldest) = over.next().map(|other| other.id.clone()) else {
+                return Err(full(match is_crowded {
+                    true => format!("this token has {half} programs, as many as it may"),
+                    false => format!("there are {} programs, as many as may be", limits.programs),
+                }));
             };
             all.remove(&oldest);
         }
@@ -87,7 +97,12 @@ impl Programs {
 
     /// Ends all of them.
     pub(crate) fn clear(&self) {
-        self.all().iter().for_each(|held| held.kill());
+        self.kill_all(&|_| true);
+    }
+
+    /// Kills those of some owners.
+    pub(crate) fn kill_all(&self, is_meant: &dyn Fn(&str) -> bool) {
+        self.all().iter().filter(|held| is_meant(&held.owner)).for_each(|held| held.kill());
     }
 
     /// Waits until all are over, and whoever is attached was told.

@@ -27,6 +27,7 @@ use super::log::Reader;
 
 use crate::guard::Client;
 use crate::problem::{Code, Problem};
+use crate::revoked;
 use crate::state::App;
 
 /// What both sides speak.
@@ -38,7 +39,7 @@ const PIECE: usize = 32 << 10;
 /// How long a client may take to read one piece. The program waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a client is asked whether it is there. Proxies close what is silent.
-const PINGS: Duration = Duration::from_secs(20);
+const PINGS: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -68,7 +69,7 @@ pub(super) async fn attach(
     let reader = held.attach(from)?;
     let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(MOST).max_frame_size(MOST);
     Ok(upgrade.on_upgrade(async move |mut socket| {
-        let closing = speak(&mut socket, &held, reader).await;
+        let closing = speak(&mut socket, &held, reader, || revoked::is_known(&app, &client)).await;
         held.touch();
         if let Some(closing) = closing {
             close(socket, closing).await;
@@ -80,7 +81,12 @@ pub(super) async fn attach(
 type Closing = (u16, String);
 
 /// Carries bytes both ways. `None`: the client has gone.
-async fn speak(socket: &mut WebSocket, held: &Held, mut reader: Reader) -> Option<Closing> {
+async fn speak(
+    socket: &mut WebSocket,
+    held: &Held,
+    mut reader: Reader,
+    is_welcome: impl Fn() -> bool,
+) -> Option<Closing> {
     let mut typed: Option<Bytes> = None;
     // One whose input has ended can still be watched.
     let input = held.input().ok();
@@ -112,7 +118,12 @@ async fn speak(socket: &mut WebSocket, held: &Held, mut reader: Reader) -> Optio
                     return Some((close_code::NORMAL, "the program has ended".to_owned()));
                 }
             },
-            _ = pings.tick() => send(socket, Message::Ping(Bytes::new())).await?,
+            _ = pings.tick() => {
+                if !is_welcome() {
+                    return Some((close_code::POLICY, "the token was taken back, or has ended".to_owned()));
+                }
+                send(socket, Message::Ping(Bytes::new())).await?;
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Gives the events of a run to one reader, from any number on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Run;
 use super::log::{Followed, Next};
@@ -24,18 +25,39 @@ impl Follower {
         Self { id: run.id.clone(), next: from, live: Some((run.clone(), run.followed())), history }
     }
 
-    /// Reads one that is over.
+    /// Reads one of the history.
     pub(crate) fn past(id: &str, from: u64, history: HistoryReader) -> Self {
         Self { id: id.into(), next: from, live: None, history }
+    }
+
+    /// Events of a run of the history. One that another process runs goes on meanwhile.
+    async fn written(&self) -> Result<Vec<Arc<str>>, HistoryError> {
+        /// Nobody tells us when there is more.
+        const OFTEN: Duration = Duration::from_millis(100);
+        loop {
+            let is_over = self.history.find(&self.id).await?.is_none_or(|(run, _)| run.ended_ms.is_some());
+            let lines = self.history.events(&self.id, self.next, PAGE).await?;
+            if is_over || !lines.is_empty() {
+                return Ok(lines);
+            }
+            tokio::time::sleep(OFTEN).await;
+        }
     }
 
     /// The next events. None after the last.
     pub(crate) async fn next(&mut self) -> Result<Vec<Arc<str>>, HistoryError> {
         let lines = match &self.live {
-            None => self.history.events(&self.id, self.next, PAGE).await?,
+            None => self.written().await?,
             Some((run, _)) => match run.lines(self.next).await {
                 Next::Lines(lines) => lines,
-                Next::InHistory => self.history.events(&self.id, self.next, PAGE).await?,
+                Next::InHistory => {
+                    let lines = self.history.events(&self.id, self.next, PAGE).await?;
+                    // It could not be written, and there was too much of it to be kept.
+                    if lines.is_empty() {
+                        return Err(HistoryError::Lost);
+                    }
+                    lines
+                }
                 Next::Over => Vec::new(),
             },
         };

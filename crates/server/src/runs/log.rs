@@ -82,7 +82,8 @@ impl Run {
         let mut log = self.lock();
         log.bytes += line.len();
         log.lines.push_back(line);
-        while log.bytes > KEPT && log.lines.len() > 1 && log.first < progress.written() {
+        let may_go = |first: u64| first < progress.written() || progress.is_lost();
+        while log.bytes > KEPT && log.lines.len() > 1 && may_go(log.first) {
             let Some(gone) = log.lines.pop_front() else { break };
             log.bytes -= gone.len();
             log.first += 1;

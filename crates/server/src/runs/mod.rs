@@ -31,7 +31,7 @@ use belljar::engine::random_hex;
 pub(crate) use self::follow::Follower;
 pub(crate) use self::log::{Ending, Run};
 pub(crate) use self::program::ProgramRun;
-pub(crate) use self::record::{Home, Source, begin};
+pub(crate) use self::record::{Home, Manner, Source, begin};
 pub(crate) use self::request::{DEFAULT, Form, Place, Wanted, invalid, script, value as from_json, within};
 pub(crate) use self::stream::{answer, taken};
 use crate::history::now_ms;

@@ -15,6 +15,7 @@ use crate::admission::Place;
 use crate::guard::Client;
 use crate::history::{Begun, Chronicle, Outcome, now_ms};
 use crate::problem::{Code, Problem, with_causes};
+use crate::shares::Share;
 use crate::state::App;
 use crate::trace::Kind;
 
@@ -34,8 +35,15 @@ pub(crate) struct Home {
     pub(crate) sandbox: String,
     /// The session that it is a step of.
     pub(crate) session: Option<String>,
+    pub(crate) manner: Manner,
+}
+
+/// How a run waits and goes on.
+pub(crate) struct Manner {
     /// How long it goes on when nobody follows it any more. `None`: to its end.
     pub(crate) grace: Option<Duration>,
+    /// The memory that its request takes until it is its turn.
+    pub(crate) share: Option<Share>,
 }
 
 /// Lines a run up, or refuses it at once. `start` is called when it is its turn.
@@ -52,7 +60,7 @@ where
 {
     let turn = app.admission.turn(&client.id, &client.limits)?;
     let id = new_id("run");
-    let run = Run::new(&id, &client.id, home.grace);
+    let run = Run::new(&id, &client.id, home.manner.grace);
     let mut request = request.with_execution_id(&id);
     let span = client.trace.span(Kind::Run, &id, &home.sandbox);
     for (name, value) in client.trace.variables(&span) {
@@ -66,8 +74,15 @@ where
         script: request.script.clone(),
         started_ms: now_ms(),
     };
+    let share = home.manner.share;
     app.runs.add(run.clone());
-    tokio::spawn(record(app.clone(), run.clone(), begun, turn, move || start(request)).instrument(span));
+    tokio::spawn(
+        record(app.clone(), run.clone(), begun, turn, move || {
+            drop(share);
+            start(request)
+        })
+        .instrument(span),
+    );
     Ok(run)
 }
 

@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use super::answers::{AcceptedRun, CancelledRun, ListedRun, RunList, ShownRun};
 use super::follow::Follower;
 use super::stream::events;
-use super::{Form, Home, Source, Wanted, answer, begin, invalid, within};
+use super::{Form, Home, Manner, Source, Wanted, answer, begin, invalid, within};
 use crate::body::Object;
 use crate::guard::Client;
 use crate::history::{RunFilter, RunSummary};
@@ -59,14 +59,19 @@ async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     headers: HeaderMap,
-    Object(fields): Object,
+    Object(fields, share): Object,
 ) -> Result<Response, Problem> {
     client.needs(Scope::Run)?;
     let form = Form::of(&headers)?;
+    if form == Form::Later && !app.writer.is_well().await {
+        let detail = "what runs cannot be written down just now, so there would be nothing to ask for later";
+        return Err(Problem::new(Code::History, detail).after(Duration::from_secs(10)));
+    }
     let Wanted { mut request, place } = Wanted::read(fields)?;
     let chosen = app.choose(place, &client)?;
     within(client.limits.max_timeout_sec, &mut request, chosen.usual_timeout())?;
-    let home = Home { sandbox: chosen.name.clone(), session: None, grace: grace(form, &app) };
+    let manner = Manner { grace: grace(form, &app), share: Some(share) };
+    let home = Home { sandbox: chosen.name.clone(), session: None, manner };
     let own = app.clone();
     let start =
         async move |request: ExecutionRequest| Ok(Source::Script(own.sandbox(chosen).await?.stream(request)));
@@ -237,7 +242,11 @@ async fn cancel(
     match app.runs.find(&id).filter(|run| client.may_change(&run.owner)) {
         Some(run) => run.cancel(),
         // One that is over stays as it is.
-        None => drop(seen(&app, &client, &id).await?),
+        None if seen(&app, &client, &id).await?.0.ended_ms.is_some() => {}
+        None => {
+            let detail = "another process runs it, which alone can end it";
+            return Err(Problem::new(Code::Conflict, detail));
+        }
     }
     Ok(Json(CancelledRun { id }).into_response())
 }

@@ -1,7 +1,7 @@
 //! A run as an answer: its result, or its events as they come.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::answers::{Accepted, AcceptedRun};
 use super::follow::Follower;
 use super::log::Ending;
 use super::{Form, Run};
+use crate::history::HistoryError;
 use crate::problem::{Code, Problem};
 use crate::state::App;
 
@@ -72,45 +73,48 @@ pub(crate) fn events(follower: Follower, form: Form) -> Response {
     let lines = stream::unfold(Some(follower), move |follower| async move {
         let mut follower = follower?;
         let bytes = if form == Form::Sse { sse(&mut follower).await } else { ndjson(&mut follower).await };
-        bytes.map(|bytes| (Ok::<_, Infallible>(bytes), Some(follower)))
+        match bytes {
+            Ok(bytes) => bytes.map(|bytes| (Ok(bytes), Some(follower))),
+            // A stream that ended well would say that there is nothing more.
+            Err(error) => {
+                tracing::error!(%error, "events could not be read");
+                Some((Err(io::Error::other(error)), None))
+            }
+        }
     });
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], Body::from_stream(lines)).into_response()
 }
 
-async fn sse(follower: &mut Follower) -> Option<Bytes> {
+async fn sse(follower: &mut Follower) -> Result<Option<Bytes>, HistoryError> {
     /// Shorter than the patience of any proxy.
     const QUIET: Duration = Duration::from_secs(15);
     // A number that was not handed out is asked for again, so giving up loses nothing.
     let Ok(lines) = tokio::time::timeout(QUIET, follower.next()).await else {
-        return Some(Bytes::from_static(b": the run goes on\n\n"));
+        return Ok(Some(Bytes::from_static(b": the run goes on\n\n")));
     };
-    let lines = told(lines)?;
+    let lines = lines?;
+    if lines.is_empty() {
+        return Ok(None);
+    }
     let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 64).sum());
     for line in &lines {
         let (name, number) = head(line);
         let _ = write!(text, "id: {number}\nevent: {name}\ndata: {line}\n\n");
     }
-    Some(text.into())
+    Ok(Some(text.into()))
 }
 
-async fn ndjson(follower: &mut Follower) -> Option<Bytes> {
-    let lines = told(follower.next().await)?;
+async fn ndjson(follower: &mut Follower) -> Result<Option<Bytes>, HistoryError> {
+    let lines = follower.next().await?;
+    if lines.is_empty() {
+        return Ok(None);
+    }
     let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
     for line in &lines {
         text.push_str(line);
         text.push('\n');
     }
-    Some(text.into())
-}
-
-fn told(lines: Result<Vec<Arc<str>>, crate::history::HistoryError>) -> Option<Vec<Arc<str>>> {
-    match lines {
-        Ok(lines) => (!lines.is_empty()).then_some(lines),
-        Err(error) => {
-            tracing::error!(%error, "events could not be read");
-            None
-        }
-    }
+    Ok(Some(text.into()))
 }
 
 /// The kind and the number of an event, which are among its first fields.

@@ -112,7 +112,12 @@ impl Token {
     /// Whether this is the hash of its text, and it has not ended. Hashes are compared, so the time
     /// that it takes says nothing about the token.
     fn has_hash(&self, hash: &str) -> bool {
-        self.hash == hash && self.expires.is_none_or(|end| now() < end)
+        self.hash == hash && self.is_good()
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_good(&self) -> bool {
+        self.expires.is_none_or(|end| now() < end)
     }
 }
 

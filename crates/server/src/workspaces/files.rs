@@ -15,13 +15,13 @@ use belljar::engine::{EntryKind, Files};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 
 use super::refusal::of_io;
 use crate::guard::Client;
 use crate::problem::Problem;
 use crate::runs::invalid;
+use crate::shares::Share;
 use crate::state::App;
 
 /// Entries that are looked at to say how large a workspace is.
@@ -118,7 +118,7 @@ pub(super) async fn read(
 ) -> Result<Response, Problem> {
     let (_, workspace) = app.workspaces.seen(&client, &id)?;
     let path = asked(&path)?;
-    let place = app.workspaces.transfer()?;
+    let place = app.workspaces.transfer(&client)?;
     let mut files = workspace.files()?;
     let opened = files.open(&path).await;
     let size = opened.map_err(|error| of_io("read", path.as_ref(), &error))?;
@@ -138,7 +138,7 @@ struct Sending {
     files: Box<dyn Files>,
     /// What was promised. A program may make the file longer or shorter meanwhile.
     left: u64,
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 impl Sending {
@@ -181,7 +181,7 @@ pub(super) async fn write(
 ) -> Result<StatusCode, Problem> {
     let (_, workspace) = app.workspaces.changed(&client, &id)?;
     let path = asked(&path)?;
-    let _place = app.workspaces.transfer()?;
+    let _place = app.workspaces.transfer(&client)?;
     let mode = if executable { 0o755 } else { 0o644 };
     workspace.put_stream(path.as_str(), mode, received(content)).await?;
     Ok(StatusCode::NO_CONTENT)

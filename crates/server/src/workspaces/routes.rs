@@ -52,7 +52,7 @@ struct Wanted {
 async fn create(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
-    Object(fields): Object,
+    Object(fields, _): Object,
 ) -> Result<Response, Problem> {
     client.needs(Scope::Run)?;
     let wanted: Wanted = from_json(Value::Object(fields))?;
@@ -215,7 +215,7 @@ async fn fork(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
-    Object(fields): Object,
+    Object(fields, _): Object,
 ) -> Result<Response, Problem> {
     // The twin is the client's own, so whoever may not have one may not fork.
     client.needs(Scope::Run)?;
@@ -224,7 +224,7 @@ async fn fork(
     let twin = named(&client, wanted.name.as_deref())?;
     refuse_if_draining(&app)?;
     // It may be a lot to copy.
-    let _place = app.workspaces.transfer()?;
+    let _place = app.workspaces.transfer(&client)?;
     let made = app.workspaces.fork(&found, &twin).await?;
     let all = app.workspaces.all().await?;
     let policy = all.into_iter().find(|(other, _)| *other == name).map(|(_, policy)| policy);

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use belljar::workspace::{OpenWorkspace, WorkspaceError, WorkspacePolicy, Workspaces, WorkspacesOptions};
 use belljar::{Runtime, SandboxConfig};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::Name;
 use crate::guard::Client;
 use crate::options::ServerLimits;
 use crate::problem::{Code, Problem};
+use crate::shares::{Share, Shares};
 use crate::tokens::Scope;
 
 /// The workspaces of a server.
@@ -29,7 +29,7 @@ pub(crate) struct WorkspaceStore {
     programs: Mutex<BTreeMap<String, Workspaces>>,
     /// Those that are being made. They count, too.
     making: Mutex<BTreeSet<Name>>,
-    transfers: Arc<Semaphore>,
+    transfers: Arc<Shares>,
 }
 
 impl WorkspaceStore {
@@ -50,7 +50,7 @@ impl WorkspaceStore {
             most: limits.workspaces,
             programs: Mutex::default(),
             making: Mutex::default(),
-            transfers: Arc::new(Semaphore::new(limits.transfers)),
+            transfers: Shares::new("files on their way", limits.transfers as u64),
         })
     }
 
@@ -159,11 +159,8 @@ impl WorkspaceStore {
     }
 
     /// A place to send or receive a file. Each takes a thread.
-    pub(crate) fn transfer(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.transfers.clone().try_acquire_owned().map_err(|_| {
-            let detail = "as many files as may be are on their way: come again later";
-            Problem::new(Code::QueueFull, detail).after(Duration::from_secs(1))
-        })
+    pub(crate) fn transfer(&self, client: &Client) -> Result<Share, Problem> {
+        self.transfers.take(&client.id, 1, None)
     }
 }
 

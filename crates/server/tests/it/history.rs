@@ -42,3 +42,35 @@ async fn runs_are_found_again_by_what_they_were_also_after_the_server() {
     assert_eq!(told(world.get(&format!("/v1/runs/{id}"))).await.1["result"]["final_data"], 1);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_run_of_another_process_is_followed_to_its_end_and_ended_there_only() {
+    let Some(first) = World::new().await else { return };
+    let Some(second) = World::on(first.state.clone(), |_| {}).await else { return };
+    let script = json!({"script": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"});
+    let (_, begun) = told(first.post("/v1/runs", &script).header("prefer", "respond-async")).await;
+    let run = format!("/v1/runs/{}", begun["id"].as_str().unwrap());
+    in_time(async { while told(second.get(&run)).await.1["events"] != 1 {} }).await;
+    let (status, problem) = told(second.post(&format!("{run}/cancel"), &json!({}))).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("conflict")));
+    let mut stream = in_time(second.get(&format!("{run}/events")).send()).await.unwrap();
+    assert!(in_time(stream.chunk()).await.unwrap().is_some(), "what it has said so far");
+    assert_eq!(told(first.post(&format!("{run}/cancel"), &json!({}))).await.0, 200);
+    let rest = in_time(stream.text()).await.unwrap();
+    assert!(rest.contains("event: ended") && rest.contains("cancelled"), "{rest}");
+    second.stop().await;
+    first.stop().await;
+}
+
+#[tokio::test]
+async fn a_history_keeps_its_size_and_gives_the_disk_back() {
+    let Some(world) = World::with(|options| options.retention.bytes = 4 << 20).await else { return };
+    let script = json!({"script": "import os\nopen('f', 'wb').write(os.urandom(2 << 20))", "mode": "script", "collect": ["f"]});
+    for _ in 0..12 {
+        assert_eq!(told(world.post("/v1/runs", &script)).await.1["verdict"], "ok");
+    }
+    let file = world.state.path().join("history.db");
+    world.stop().await;
+    let kept = std::fs::metadata(file).unwrap().len();
+    assert!(kept < 12 << 20, "{kept} bytes of 33 million are kept, and 4 MiB should be");
+}

@@ -14,6 +14,7 @@ mod programs;
 mod queue;
 mod runs;
 mod sessions;
+mod shares;
 mod stopping;
 mod terminals;
 mod tls;

@@ -232,3 +232,18 @@ async fn a_workspace_of_that_name_is_each_tokens_own() {
     assert!(files.iter().all(|file| file["path"] != "a.txt"), "{message}");
     world.stop().await;
 }
+
+#[tokio::test]
+async fn an_artifact_is_checked_as_it_is_over_http() {
+    let Some(world) = World::new().await else { return };
+    for (arguments, field) in [
+        (json!({"name": "a", "text": "x", "mime_type": "a\r\nX-Evil: 1"}), "mime_type"),
+        (json!({"name": "a", "text": "x", "mime_type": "a".repeat(300)}), "mime_type"),
+        (json!({"name": "a\u{1b}", "text": "x"}), "name"),
+    ] {
+        let (message, _) = answered(call(&world, &world.admin, "save_artifact", arguments)).await;
+        assert!(message.to_string().contains(field) && message["result"]["isError"] != false, "{message}");
+    }
+    assert_eq!(told(world.get("/v1/artifacts")).await.1["artifacts"], json!([]));
+    world.stop().await;
+}

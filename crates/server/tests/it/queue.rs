@@ -10,7 +10,7 @@ use crate::world::{World, told};
 async fn a_full_queue_says_when_to_come_again_and_everybody_else_is_served() {
     let limited = World::with(|options| {
         options.limits.concurrency = 1;
-        options.limits.queue = 3;
+        options.limits.queue = 6;
     });
     let Some(world) = limited.await else { return };
     let endless = json!({"script": "import time\nwhile True: time.sleep(0.01)"});
