@@ -26,11 +26,11 @@ impl Programs {
         self.sweep();
         let mut all = self.lock();
         let full = |detail: String| Problem::new(Code::QueueFull, detail).after(Duration::from_secs(5));
-        // Each of them has a place that runs would like to have.
+        // Each of them has a place that runs would like to have. One token leaves some to others.
         let most = (limits.concurrency / 2).max(1);
         let talked_to = || all.values().filter(|other| other.kind.is_talked_to() && !other.is_over());
         let theirs = talked_to().filter(|other| other.owner == held.owner).count();
-        let is_full = talked_to().count() >= most || theirs >= most.div_ceil(2);
+        let is_full = talked_to().count() >= most || theirs >= most - most / 4;
         if held.kind.is_talked_to() && is_full {
             let detail =
                 format!("{most} programs are being talked to, as many as may be: end one of them first");

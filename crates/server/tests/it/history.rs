@@ -69,8 +69,7 @@ async fn a_history_keeps_its_size_and_gives_the_disk_back() {
     for _ in 0..12 {
         assert_eq!(told(world.post("/v1/runs", &script)).await.1["verdict"], "ok");
     }
-    let file = world.state.path().join("history.db");
-    world.stop().await;
-    let kept = std::fs::metadata(file).unwrap().len();
+    let state = world.stop().await;
+    let kept = std::fs::metadata(state.path().join("history.db")).unwrap().len();
     assert!(kept < 12 << 20, "{kept} bytes of 33 million are kept, and 4 MiB should be");
 }

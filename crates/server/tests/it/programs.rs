@@ -226,7 +226,8 @@ async fn a_client_that_hangs_up_ends_its_program_and_a_workspace_takes_its_progr
 async fn programs_wait_in_the_queue_and_those_talked_to_leave_room_for_others() {
     let Some(world) = World::with(|options| {
         options.limits.concurrency = 2;
-        options.limits.programs = 4;
+        // A token has half of them.
+        options.limits.programs = 8;
     })
     .await
     else {
