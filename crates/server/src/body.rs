@@ -3,6 +3,7 @@
 //! What is read takes of the client's share of memory before it is there, and for as long as the
 //! [`Share`] lives that comes with it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use bytes::{Bytes, BytesMut};
+use futures_util::stream;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 
@@ -108,6 +110,16 @@ async fn in_time<T>(time: Duration, coming: impl Future<Output = T>) -> Result<T
 
 fn too_large(most: usize) -> Problem {
     Problem::new(Code::TooLarge, format!("a request may have {most} bytes at most"))
+}
+
+/// An answer in pieces, which are there until a client has taken them. So is the share.
+pub(crate) fn sent(bytes: Bytes, share: Share) -> Body {
+    const PIECE: usize = 64 << 10;
+    let pieces = stream::unfold((bytes, share), |(mut bytes, share)| async move {
+        let piece = bytes.split_to(bytes.len().min(PIECE));
+        (!piece.is_empty()).then(|| (Ok::<_, Infallible>(piece), (bytes, share)))
+    });
+    Body::from_stream(pieces)
 }
 
 /// The whole body of an answer of our own.

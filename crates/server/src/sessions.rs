@@ -322,7 +322,7 @@ async fn step(
     let form = Form::of(&headers)?;
     let manner = Manner { grace: grace(form, &app), share: Some(share) };
     let run = begin_step(&app, &client, &held, script(fields)?, manner)?;
-    answer(&app, run, form).await
+    answer(&app, &client, run, form).await
 }
 
 /// Begins a step of a session that has none under way.
@@ -396,7 +396,7 @@ async fn read_file(
     let session = app.sessions.find(&id, &client)?.take()?;
     let most = app.limits.request_bytes as u64;
     let bytes = session.files().read(&path, most).await?;
-    Ok(download(bytes))
+    download(&app, &client, bytes)
 }
 
 /// Writes a file of a session.

@@ -312,6 +312,12 @@ pub(super) fn failed(error: WorkspaceError) -> Problem {
         | WorkspaceError::UnsupportedLanguage { .. }
         | WorkspaceError::Limit { .. }
         | WorkspaceError::DiskFull { .. } => invalid(detail),
+        // A path of this machine is nobody's business.
+        WorkspaceError::Io { .. } => {
+            tracing::error!(error = detail, "a workspace failed");
+            let detail = "the program's workspace cannot be used: see the server's log";
+            Problem::new(Code::Sandbox, detail).after(Duration::from_secs(1))
+        }
         _ => Problem::new(Code::Sandbox, detail).after(Duration::from_secs(1)),
     }
 }

@@ -210,7 +210,9 @@ async fn poll(
     if !(0.0..=LONGEST).contains(&wait) {
         return Err(invalid(format!("must be from 0 to {LONGEST} seconds")).at("wait"));
     }
-    held.touch();
+    if client.may_change(&held.owner) {
+        held.touch();
+    }
     if wait > 0.0 {
         let something = held.log.reaches_beyond(from);
         let _ = tokio::time::timeout(Duration::from_secs_f64(wait), something).await;

@@ -14,15 +14,21 @@ const PAGE: usize = 256;
 pub(crate) struct Follower {
     id: Arc<str>,
     next: u64,
-    /// If the run goes on.
-    live: Option<(Arc<Run>, Followed)>,
+    /// If the run goes on. Whoever only looks does not keep it alive, and does not end it by
+    /// leaving.
+    live: Option<(Arc<Run>, Option<Followed>)>,
     history: HistoryReader,
 }
 
 impl Follower {
     /// Follows a run that goes on.
     pub(crate) fn live(run: &Arc<Run>, from: u64, history: HistoryReader) -> Self {
-        Self { id: run.id.clone(), next: from, live: Some((run.clone(), run.followed())), history }
+        Self { id: run.id.clone(), next: from, live: Some((run.clone(), Some(run.followed()))), history }
+    }
+
+    /// Looks at a run of somebody else's that goes on.
+    pub(crate) fn onlooker(run: &Arc<Run>, from: u64, history: HistoryReader) -> Self {
+        Self { id: run.id.clone(), next: from, live: Some((run.clone(), None)), history }
     }
 
     /// Reads one of the history.

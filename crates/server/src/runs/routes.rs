@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use belljar::files::Collected;
 use belljar::{ExecutionRequest, ExecutionResult};
@@ -20,7 +20,7 @@ use super::answers::{AcceptedRun, CancelledRun, ListedRun, RunList, ShownRun};
 use super::follow::Follower;
 use super::stream::events;
 use super::{Form, Home, Manner, Source, Wanted, answer, begin, invalid, within};
-use crate::body::Object;
+use crate::body::{self, Object};
 use crate::guard::Client;
 use crate::history::{RunFilter, RunSummary};
 use crate::openapi::event::Event;
@@ -76,7 +76,7 @@ async fn create(
     let start =
         async move |request: ExecutionRequest| Ok(Source::Script(own.sandbox(chosen).await?.stream(request)));
     let run = begin(&app, &client, request, home, start)?;
-    answer(&app, run, form).await
+    answer(&app, &client, run, form).await
 }
 
 /// How long a run goes on when its client has gone.
@@ -177,7 +177,10 @@ async fn show(
         Some(_) => serde_json::to_value(result(&app, &id).await?).unwrap_or_default(),
         None => Value::Null,
     };
-    Ok(Json(ShownRun { run: ListedRun::of(&run), script, result }).into_response())
+    let shown = ShownRun { run: ListedRun::of(&run), script, result };
+    let text = serde_json::to_vec(&shown).unwrap_or_default();
+    let share = app.held.take(&client.id, text.len() as u64, None)?;
+    Ok(([(CONTENT_TYPE, "application/json")], body::sent(text.into(), share)).into_response())
 }
 
 async fn result(app: &App, id: &str) -> Result<ExecutionResult, Problem> {
@@ -222,10 +225,15 @@ async fn follow(
         (None, None) => 0,
     };
     if let Some(run) = app.runs.find(&id).filter(|run| client.may_see(&run.owner)) {
-        return Ok(events(Follower::live(&run, from, app.history.clone()), form));
+        let history = app.history.clone();
+        let follower = match client.may_change(&run.owner) {
+            true => Follower::live(&run, from, history),
+            false => Follower::onlooker(&run, from, history),
+        };
+        return Ok(events(&app, &client, follower, form));
     }
     seen(&app, &client, &id).await?;
-    Ok(events(Follower::past(&id, from, app.history.clone()), form))
+    Ok(events(&app, &client, Follower::past(&id, from, app.history.clone()), form))
 }
 
 /// Ends a run. One that is over stays as it is.
@@ -268,13 +276,19 @@ async fn file(
     let result = result(&app, &id).await?;
     let found = result.files.into_iter().find(|file| file.name == path).map(|file| file.content);
     match found {
-        Some(Collected::Bytes(bytes)) => Ok(download(bytes)),
+        Some(Collected::Bytes(bytes)) => download(&app, &client, bytes),
         _ => Err(Problem::no_such("file", &path)),
     }
 }
 
-/// Bytes that a guest made. A browser saves them, and shows nothing of them.
-pub(crate) fn download(bytes: bytes::Bytes) -> Response {
-    let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
-    (headers, bytes).into_response()
+/// Bytes that a guest made. A browser saves them, and shows nothing of them. They take of the
+/// client's share of memory until they are sent.
+pub(crate) fn download(app: &App, client: &Client, bytes: bytes::Bytes) -> Result<Response, Problem> {
+    let share = app.held.take(&client.id, bytes.len() as u64, None)?;
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (CONTENT_DISPOSITION, "attachment".to_owned()),
+        (CONTENT_LENGTH, bytes.len().to_string()),
+    ];
+    Ok((headers, body::sent(bytes, share)).into_response())
 }

@@ -17,15 +17,21 @@ use super::answers::{Accepted, AcceptedRun};
 use super::follow::Follower;
 use super::log::Ending;
 use super::{Form, Run};
-use crate::history::HistoryError;
+use crate::guard::Client;
 use crate::problem::{Code, Problem};
+use crate::revoked;
 use crate::state::App;
 
 /// Names the run in every answer about it.
 const RUN_ID: HeaderName = HeaderName::from_static("belljar-run");
 
 /// Answers with a run that was just begun.
-pub(crate) async fn answer(app: &Arc<App>, run: Arc<Run>, form: Form) -> Result<Response, Problem> {
+pub(crate) async fn answer(
+    app: &Arc<App>,
+    client: &Client,
+    run: Arc<Run>,
+    form: Form,
+) -> Result<Response, Problem> {
     /// What is refused is refused at once. After that, whoever waits for events should see that
     /// the run goes on.
     const AT_ONCE: Duration = Duration::from_millis(250);
@@ -56,7 +62,7 @@ pub(crate) async fn answer(app: &Arc<App>, run: Arc<Run>, form: Form) -> Result<
             if let Ok(Some(Ending::Failed(problem))) = tokio::time::timeout(AT_ONCE, refused).await {
                 return Err(taken(&problem));
             }
-            Ok((name, events(follower, form)).into_response())
+            Ok((name, events(app, client, follower, form)).into_response())
         }
     }
 }
@@ -68,53 +74,63 @@ pub(crate) fn taken(problem: &std::sync::Mutex<Option<Problem>>) -> Problem {
 }
 
 /// The events from where a follower is.
-pub(crate) fn events(follower: Follower, form: Form) -> Response {
+pub(crate) fn events(app: &Arc<App>, client: &Client, follower: Follower, form: Form) -> Response {
+    let (app, client) = (app.clone(), client.clone());
+    let is_welcome = Arc::new(move || revoked::is_known(&app, &client));
     let kind = if form == Form::Sse { "text/event-stream" } else { "application/x-ndjson" };
-    let lines = stream::unfold(Some(follower), move |follower| async move {
-        let mut follower = follower?;
-        let bytes = if form == Form::Sse { sse(&mut follower).await } else { ndjson(&mut follower).await };
-        match bytes {
-            Ok(bytes) => bytes.map(|bytes| (Ok(bytes), Some(follower))),
+    let lines = stream::unfold(Some((follower, is_welcome)), move |state| async move {
+        let (mut follower, is_welcome) = state?;
+        match next(&mut follower, form, &*is_welcome).await {
+            Ok(bytes) => bytes.map(|bytes| (Ok(bytes), Some((follower, is_welcome)))),
             // A stream that ended well would say that there is nothing more.
-            Err(error) => {
-                tracing::error!(%error, "events could not be read");
-                Some((Err(io::Error::other(error)), None))
-            }
+            Err(error) => Some((Err(error), None)),
         }
     });
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], Body::from_stream(lines)).into_response()
 }
 
-async fn sse(follower: &mut Follower) -> Result<Option<Bytes>, HistoryError> {
+/// The next events as they are written. `None` after the last.
+async fn next(
+    follower: &mut Follower,
+    form: Form,
+    is_welcome: &(dyn Fn() -> bool + Send + Sync),
+) -> io::Result<Option<Bytes>> {
+    /// How often somebody who waits is looked at.
+    const OFTEN: Duration = Duration::from_secs(5);
     /// Shorter than the patience of any proxy.
-    const QUIET: Duration = Duration::from_secs(15);
-    // A number that was not handed out is asked for again, so giving up loses nothing.
-    let Ok(lines) = tokio::time::timeout(QUIET, follower.next()).await else {
-        return Ok(Some(Bytes::from_static(b": the run goes on\n\n")));
-    };
-    let lines = lines?;
-    if lines.is_empty() {
-        return Ok(None);
+    const QUIET: u32 = 3;
+    for waited in 1.. {
+        // A number that was not handed out is asked for again, so giving up loses nothing.
+        let lines = tokio::time::timeout(OFTEN, follower.next()).await;
+        if !is_welcome() {
+            return Err(io::Error::other("the token was taken back, or has ended"));
+        }
+        match lines {
+            Ok(Ok(lines)) if lines.is_empty() => return Ok(None),
+            Ok(Ok(lines)) => return Ok(Some(written(&lines, form))),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "events could not be read");
+                return Err(io::Error::other(error));
+            }
+            Err(_) if form == Form::Sse && waited == QUIET => break,
+            Err(_) => {}
+        }
     }
-    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 64).sum());
-    for line in &lines {
-        let (name, number) = head(line);
-        let _ = write!(text, "id: {number}\nevent: {name}\ndata: {line}\n\n");
-    }
-    Ok(Some(text.into()))
+    Ok(Some(Bytes::from_static(b": the run goes on\n\n")))
 }
 
-async fn ndjson(follower: &mut Follower) -> Result<Option<Bytes>, HistoryError> {
-    let lines = follower.next().await?;
-    if lines.is_empty() {
-        return Ok(None);
+fn written(lines: &[Arc<str>], form: Form) -> Bytes {
+    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 64).sum());
+    for line in lines {
+        if form == Form::Sse {
+            let (name, number) = head(line);
+            let _ = write!(text, "id: {number}\nevent: {name}\ndata: {line}\n\n");
+        } else {
+            text.push_str(line);
+            text.push('\n');
+        }
     }
-    let mut text = String::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
-    for line in &lines {
-        text.push_str(line);
-        text.push('\n');
-    }
-    Ok(Some(text.into()))
+    text.into()
 }
 
 /// The kind and the number of an event, which are among its first fields.

@@ -118,13 +118,12 @@ async fn what_a_token_holds_ends_when_it_is_taken_back() {
     let mut stream = in_time(stream.send()).await.unwrap();
     assert!(in_time(stream.chunk()).await.unwrap().is_some());
     assert_eq!(sessions(&world, &text, 1).await, 1);
+    let run = format!("/v1/runs/{}", stream.headers()["belljar-run"].to_str().unwrap());
     world.tokens.remove(id).unwrap();
-    let mut last = Vec::new();
-    while let Some(piece) = in_time(stream.chunk()).await.unwrap() {
-        last = piece.to_vec();
-    }
-    let last = String::from_utf8(last).unwrap();
-    assert!(last.contains("\"type\":\"ended\"") && last.contains("\"cancelled\""), "{last}");
+    // It hears of the end, or is broken off before.
+    while let Ok(Some(_)) = in_time(stream.chunk()).await {}
+    in_time(async { while told(world.get(&run)).await.1["status"] != "ended" {} }).await;
+    assert_eq!(told(world.get(&run)).await.1["verdict"], "cancelled");
     in_time(async {
         while told(world.get("/v1/status")).await.1["sessions"]["open"] != 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -150,5 +149,25 @@ async fn one_token_does_not_fill_the_queue() {
     }
     assert_eq!(taken, [202, 202, 202, 429], "one runs, two wait, and that is half");
     assert_eq!(told(later(&other)).await.0, 202);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn who_only_looks_does_not_keep_a_run_alive() {
+    let short = World::with(|options| options.limits.reconnect = Duration::from_millis(50)).await;
+    let Some(world) = short else { return };
+    let endless = json!({"script": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"});
+    let owner = anybody(&world);
+    let stream = world.post_as(&owner, "/v1/runs", &endless).header("accept", "application/x-ndjson");
+    let mut stream = in_time(stream.send()).await.unwrap();
+    assert!(in_time(stream.chunk()).await.unwrap().is_some());
+    let id = stream.headers()["belljar-run"].to_str().unwrap().to_owned();
+    let reader = world.token(Scope::Read, TokenLimits::default());
+    let mut onlooker =
+        in_time(world.ask("GET", &reader, &format!("/v1/runs/{id}/events")).send()).await.unwrap();
+    assert!(in_time(onlooker.chunk()).await.unwrap().is_some());
+    drop(stream);
+    let rest = in_time(onlooker.text()).await.unwrap();
+    assert!(rest.contains("event: ended") && rest.contains("cancelled"), "{rest}");
     world.stop().await;
 }
