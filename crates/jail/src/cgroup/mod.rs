@@ -203,6 +203,14 @@ impl Surroundings {
             in_container: crate::circumstances::is_container(),
         }
     }
+
+    /// The text of `/proc/self/cgroup` as it is now: another Belljar may have moved this process.
+    fn membership_now(&self) -> String {
+        match self.mount == Path::new(MOUNT) {
+            true => fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
+            false => self.membership.clone(),
+        }
+    }
 }
 
 impl Cgroups {

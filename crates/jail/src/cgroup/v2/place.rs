@@ -46,7 +46,7 @@ impl Place {
 /// Finds a place and makes the host's directory there.
 pub(super) fn find(around: &Surroundings, options: GroupOptions) -> Result<(Place, HostDirectory), Missing> {
     let is_root_user = geteuid().is_root();
-    let Some(own) = own_group(&around.mount, &around.membership) else {
+    let Some(own) = current(&around.mount, &around.membership, || around.membership_now()) else {
         let reason = "what is mounted on /sys/fs/cgroup does not show the group of this process".into();
         return Err(Missing { reason, remedy: &remedies::CONTAINER_GROUPS });
     };
@@ -87,6 +87,23 @@ pub(super) fn find(around: &Surroundings, options: GroupOptions) -> Result<(Plac
         reasons.push(format!("{} was not delegated to this user", own.path.display()));
     }
     Err(Missing { reason: reasons.join("; "), remedy })
+}
+
+/// The group that this process is in. Whoever claims or leaves a delegated group moves all of its
+/// processes, this one too, perhaps between two looks.
+fn current(mount: &Path, membership: &str, now: impl Fn() -> String) -> Option<Group> {
+    /// Nobody moves a process so often.
+    const LOOKS: usize = 10;
+    let mut membership = membership.to_owned();
+    for _ in 0..LOOKS {
+        let found = own_group(mount, &membership);
+        let later = now();
+        if found.is_some() || later == membership {
+            return found;
+        }
+        membership = later;
+    }
+    None
 }
 
 /// The group at or above our own that was delegated. The one above is taken only if systemd says
@@ -256,5 +273,14 @@ mod tests {
         let missing = cgroups.why_missing(Controller::Memory).unwrap();
         assert_eq!(missing.remedy, &remedies::DELEGATE);
         assert!(missing.reason.contains("is not there"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_process_that_is_moved_between_two_looks_is_found_where_it_is() {
+        let machine = Machine::new();
+        let (gone, here) = ("0::/system.slice/a.service/gone\n", "0::/system.slice/a.service\n");
+        let found = current(machine.root.path(), gone, || here.to_owned());
+        assert_eq!(found.map(|group| group.path), Some(machine.group("a.service")));
+        assert!(current(machine.root.path(), gone, || gone.to_owned()).is_none());
     }
 }
