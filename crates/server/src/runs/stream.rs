@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::body::Body;
@@ -22,6 +22,8 @@ use crate::problem::{Code, Problem};
 use crate::revoked;
 use crate::state::App;
 
+/// How often somebody who follows is looked at.
+const OFTEN: Duration = Duration::from_secs(5);
 /// Names the run in every answer about it.
 const RUN_ID: HeaderName = HeaderName::from_static("belljar-run");
 
@@ -76,11 +78,19 @@ pub(crate) fn taken(problem: &std::sync::Mutex<Option<Problem>>) -> Problem {
 /// The events from where a follower is.
 pub(crate) fn events(app: &Arc<App>, client: &Client, follower: Follower, form: Form) -> Response {
     let (app, client) = (app.clone(), client.clone());
-    let is_welcome = Arc::new(move || revoked::is_known(&app, &client));
+    let mut looked = Instant::now();
+    // Looked at now and then: it asks the file system, and events may be many.
+    let is_welcome = move || {
+        if looked.elapsed() < OFTEN {
+            return true;
+        }
+        looked = Instant::now();
+        revoked::is_known(&app, &client)
+    };
     let kind = if form == Form::Sse { "text/event-stream" } else { "application/x-ndjson" };
     let lines = stream::unfold(Some((follower, is_welcome)), move |state| async move {
-        let (mut follower, is_welcome) = state?;
-        match next(&mut follower, form, &*is_welcome).await {
+        let (mut follower, mut is_welcome) = state?;
+        match next(&mut follower, form, &mut is_welcome).await {
             Ok(bytes) => bytes.map(|bytes| (Ok(bytes), Some((follower, is_welcome)))),
             // A stream that ended well would say that there is nothing more.
             Err(error) => Some((Err(error), None)),
@@ -93,10 +103,8 @@ pub(crate) fn events(app: &Arc<App>, client: &Client, follower: Follower, form: 
 async fn next(
     follower: &mut Follower,
     form: Form,
-    is_welcome: &(dyn Fn() -> bool + Send + Sync),
+    is_welcome: &mut (impl FnMut() -> bool + Send),
 ) -> io::Result<Option<Bytes>> {
-    /// How often somebody who waits is looked at.
-    const OFTEN: Duration = Duration::from_secs(5);
     /// Shorter than the patience of any proxy.
     const QUIET: u32 = 3;
     for waited in 1.. {
